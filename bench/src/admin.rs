@@ -1,4 +1,4 @@
-//! The admin address of a server, whose metrics tell what the server is still doing.
+//! The admin address of a server. Its metrics show which work the server is still doing.
 
 use std::fs;
 use std::net::{SocketAddr, TcpListener};
@@ -9,7 +9,7 @@ use anyhow::{Result, bail, ensure};
 
 use crate::load;
 
-/// Longer than it takes to compile a component, and to call 1,000 providers.
+/// Longer than compiling a component and calling 1,000 providers takes.
 const TIMEOUT: Duration = Duration::from_secs(180);
 const INTERVAL: Duration = Duration::from_millis(200);
 

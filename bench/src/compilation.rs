@@ -1,6 +1,6 @@
-//! How long a new file waits for its first answer: as the first revision, and as a rebuilt one. Each revision was built
-//! from a changed source. The reference is the engine alone, which compiles the whole component in Python in the same
-//! run: times depend on the machine, and their ratio to the reference does not.
+//! The time from a new file to its first answer, for the first revision and for rebuilt revisions. Each revision was
+//! built from a changed source. The reference is the engine alone, which compiles the whole component in Python in the
+//! same run: times depend on the machine, but their ratio to the reference does not.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -27,16 +27,18 @@ const LANGUAGES: [(&str, &str); 3] = [
 const REFERENCE: &str = "Python";
 /// The reference on the machine for which the targets were set.
 const REFERENCE_MS: f64 = 4012.0;
-/// The targets on that machine, in milliseconds: the 95th percentile of rebuilt components, and the first revision.
+/// The targets on that machine, in milliseconds: for the 95th percentile of rebuilt components, and for the first
+/// revision.
 const REBUILT_MS: [(&str, f64); 3] = [("Rust", 150.0), ("JavaScript", 400.0), ("Python", 1500.0)];
 const FIRST_MS: [(&str, f64); 1] = [("Python", 4000.0)];
 /// The engine alone is measured once in this number of revisions.
 const REFERENCE_EVERY: usize = 3;
-/// What every example serves from its sample.
+/// The resource that every example serves from its sample.
 const URI: &str = "changelog://releases/Unreleased";
-/// Longer than it takes to compile a component.
+/// Longer than compiling a component takes.
 const TIMEOUT: Duration = Duration::from_secs(180);
-/// Between two requests for the list. With 2 ms, they took a third of the time of a compilation in Rust.
+/// The time between two requests for the list. With 2 ms, these requests took a third of the time of a compilation in
+/// Rust.
 const INTERVAL: Duration = Duration::from_millis(10);
 
 /// The times of one language, in milliseconds.
@@ -54,11 +56,11 @@ struct Language {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Compilation {
     measured: Vec<Language>,
-    /// The languages whose revisions were not built, because the tools are missing.
+    /// The languages whose revisions were not built because the tools are missing.
     not_built: Vec<&'static str>,
 }
 
-/// A measured ratio to the reference, and the ratio that is the target.
+/// A measured ratio to the reference, and the target ratio.
 pub(crate) struct Ratio {
     pub(crate) name: String,
     pub(crate) measured: f64,
@@ -143,7 +145,7 @@ impl Language {
     }
 }
 
-/// What the server served before.
+/// The previous state of the server.
 struct Served {
     list: Vec<u8>,
     text: String,
@@ -155,8 +157,8 @@ fn place_and_read(server: &Server, dir: &Path, file: &Path, served: &mut Served)
     fs::copy(file, &new)?;
     let start = Instant::now();
     fs::rename(&new, dir.join("plugins/changelog.wasm"))?;
-    // A list needs no guest, so that asking for it often does not slow down the compilation. It has the size of the
-    // resource, which each revision changes.
+    // A list needs no guest, so frequent requests for it do not slow down the compilation. The list contains the size
+    // of the resource, which each revision changes.
     while list(server)? == served.list {
         ensure!(
             start.elapsed() < TIMEOUT,
@@ -191,7 +193,7 @@ fn list(server: &Server) -> Result<Vec<u8>> {
     Ok(body)
 }
 
-/// Waits until no process compiles: it stores functions after the first answer.
+/// Waits until no process compiles, because a process stores functions after the first answer.
 fn wait_until_idle(server: &Server) -> Result<()> {
     let start = Instant::now();
     while start.elapsed() < TIMEOUT {

@@ -1,4 +1,4 @@
-//! The documents that every server variant returns. The guest `sized` generates the same bytes.
+//! The documents that all server variants return. The guest `sized` generates the same bytes.
 
 /// A line with characters that JSON has to escape.
 const LINE: &str = "A line of a document, \"quoted\", that is sixty-four bytes long. \n";
@@ -16,7 +16,7 @@ pub(crate) enum Kind {
     Blob,
 }
 
-/// The documents that are measured, smallest first.
+/// The measured documents, smallest first.
 pub(crate) const DOCUMENTS: [Document; 4] = [
     Document {
         kind: Kind::Text,

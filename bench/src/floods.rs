@@ -1,5 +1,5 @@
-//! Floods: the latency of a quiet team at a constant rate, beside a team or unknown clients that use the server as much as
-//! its limits allow. In each round, the quiet team is measured alone and then beside the flood.
+//! Floods: the latency of a quiet team at a constant rate, while another team or unknown clients use the server as much
+//! as its limits allow. In each round, the quiet team is measured alone and then during the flood.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -23,7 +23,7 @@ use crate::report::median;
 use crate::setup::Setup;
 use crate::wire;
 
-/// Connections of the quiet team. With the pause, they leave the server mostly idle, and send fewer requests than the
+/// Connections of the quiet team. With the pause, the server is mostly idle, and there are fewer requests than the
 /// default quota of a team allows.
 const QUIET: usize = 4;
 const PAUSE: Duration = Duration::from_millis(10);
@@ -33,7 +33,7 @@ const WARMUP: Duration = Duration::from_millis(500);
 const STOP_CHECK: Duration = Duration::from_millis(20);
 /// How long an unknown client keeps its connection without a request.
 const SILENT: Duration = Duration::from_millis(200);
-/// Bytes of a response that tell a result from an error.
+/// The first bytes of a response, which distinguish a result from an error.
 const BEGINNING: usize = 100;
 /// The files of the guest `indexed`, which have the same words in different orders.
 const FILES: usize = 900;
@@ -42,11 +42,11 @@ const WORDS: usize = 2_000;
 const SEARCHED: &str = "word1 word2 word3 word5 word8 word13 word21 word34";
 /// How long the server may take until these files are in its index.
 const INDEXED_WITHIN: Duration = Duration::from_secs(120);
-/// The p99 beside a flood may be this many times the undisturbed p99, or this many microseconds more.
+/// The p99 during a flood may be this many times the undisturbed p99, or this many microseconds more.
 const MAX_RATIO: f64 = 1.5;
 const MAX_MORE: f64 = 1_000.0;
 
-/// What the flood consists of.
+/// The kinds of floods.
 #[derive(Debug, Clone, Copy)]
 enum Flood {
     /// Unknown clients open connections, send a part of a request and close them.
@@ -96,26 +96,26 @@ impl Flood {
         }
     }
 
-    /// The number of connections, each of which has one request at a time.
+    /// The number of connections. Each connection has one request at a time.
     fn connections(self) -> usize {
         match self {
             Self::Connections => 128,
             Self::Requests => 32,
             Self::Spinning | Self::Schemas | Self::Searches => 8,
             Self::Memory | Self::LargeAnswers => 4,
-            // As many as the default quota of a team allows.
+            // The number of calls that the default quota of a team allows.
             Self::Memories | Self::Tables => 64,
         }
     }
 
-    /// The request of one of its connections.
+    /// The request of one of the flood's connections.
     fn request(self, address: SocketAddr, token: &str, number: usize) -> Vec<u8> {
         let read = |uri| wire::read_with_token(address, token, uri, Some(number));
         match self {
             Self::Connections | Self::Requests => read("sized://busy/text/1024"),
             Self::Spinning => read("spin://forever"),
             Self::Memory => read("touch://pages/100"),
-            // A little less than the limit, which includes the overhead of the content.
+            // The size is a little below the limit, which includes the overhead of the content.
             Self::LargeAnswers => read("sized://busy/text/16700000"),
             Self::Memories | Self::Tables => read("sleep://hour"),
             Self::Schemas => {
@@ -161,12 +161,12 @@ fn expensive_arguments() -> Value {
     Value::Object(nested)
 }
 
-/// The latencies of the quiet team beside one flood.
+/// The latencies of the quiet team during one flood.
 pub(crate) struct FloodOutcome {
     flood: Flood,
-    /// For each round: the window without and the window with the flood.
+    /// For each round: the window without the flood and the window with the flood.
     windows: Vec<(Window, Window)>,
-    /// For each round: what the server answered, or the connections that it accepted, per second; and what it refused.
+    /// For each round, per second: the answers of the server, or the connections that it accepted; and the refusals.
     per_second: Vec<[f64; 2]>,
 }
 
@@ -203,7 +203,7 @@ pub(crate) fn measure(setup: &Setup, quick: bool) -> Result<Vec<FloodOutcome>> {
 
 fn measure_flood(setup: &Setup, flood: Flood, rounds: usize, times: Times) -> Result<FloodOutcome> {
     eprintln!("measuring a quiet team beside a flood of {}", flood.name());
-    // Each flood has a server of its own, so that none is measured with what another one left behind.
+    // Each flood has a server of its own, so that the effects of one flood do not influence the next measurement.
     let teams = Teams::start(setup, flood)?;
     let address = teams.server.address;
     let document = DOCUMENTS[0];
@@ -331,7 +331,7 @@ fn plugins(dir: &Path, team: &str) -> PathBuf {
     dir.join("plugins").join(team)
 }
 
-/// Creates a token for a team. Returns it and its part of the configuration.
+/// Creates a token for a team. Returns the token and its part of the configuration.
 fn token(larder: &Path, team: &str) -> Result<(String, String)> {
     let output = Command::new(larder)
         .args(["token", "new", "--json", "--name", team, "--team", team])
@@ -383,8 +383,8 @@ fn with_flood<T>(
     Ok((result?, per_second))
 }
 
-/// Runs the flood on the current thread, with a lower priority than the measuring thread, so that the measured latency is
-/// that of the server and not of the load generator.
+/// Runs the flood on the current thread, with a lower priority than the measuring thread, so that the measured latency
+/// is the latency of the server, without the load generator.
 fn run(
     flood: Flood,
     address: SocketAddr,
@@ -403,7 +403,7 @@ fn run(
             let request = flood.request(address, token, number);
             tasks.spawn_local(async move {
                 loop {
-                    // A refusal or a closed connection is what a flood expects.
+                    // During a flood, a refusal or a closed connection is expected.
                     match flood {
                         Flood::Connections => silent_connection(address, &handled).await,
                         _ => requests(address, &request, &handled).await,
@@ -465,7 +465,7 @@ impl FloodOutcome {
         with <= without * MAX_RATIO || with <= without + MAX_MORE
     }
 
-    /// The medians of what was answered and of what was refused.
+    /// The medians of the answered requests and of the refused requests.
     fn rates(&self) -> [f64; 2] {
         [0, 1].map(|at| median(self.per_second.iter().map(|rates| rates[at])))
     }
@@ -477,7 +477,7 @@ impl FloodOutcome {
     }
 }
 
-/// The table of the report; empty if nothing was measured.
+/// The table of the report; empty if no flood was measured.
 pub(crate) fn table(outcomes: &[FloodOutcome]) -> String {
     if outcomes.is_empty() {
         return String::new();

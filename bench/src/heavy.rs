@@ -1,14 +1,14 @@
 //! Components whose guests have many memories or tables, which are empty.
 
-/// What of a guest there are many.
+/// The resource of which a guest has many.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Many {
     Memories,
     Tables,
 }
 
-/// Adds a core module to a component, and instances of it. With what the guest `sleep` has, these are the most that the
-/// engine allows: one of each for a module, and 8 memories and 32 tables for a component.
+/// Adds a core module to a component, and instances of it. Together with the resources of the guest `sleep`, these are
+/// the maximum that the engine allows: one memory or table for a module, and 8 memories and 32 tables for a component.
 pub(crate) fn add(component: &mut Vec<u8>, many: Many) {
     let number = core_modules(component);
     let (section, count): (&[u8], u8) = match many {

@@ -1,5 +1,5 @@
 //! The changelog example in each language: reads with fresh and with reused guests, and the phases of a fresh call. All
-//! of them return the same response.
+//! examples return the same response.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -26,10 +26,10 @@ const LANGUAGES: [(&str, &str); 7] = [
     ("c", "C"),
     ("cpp", "C++"),
 ];
-/// What each example returns.
+/// The resource that each example returns.
 const URI: &str = "changelog://releases/0.1.0/json";
 const CONNECTIONS: usize = 32;
-/// Longer than it takes to compile a component.
+/// Longer than compiling a component takes.
 const TIMEOUT: Duration = Duration::from_secs(180);
 const RETRY: Duration = Duration::from_millis(100);
 
@@ -40,7 +40,7 @@ struct Language {
     component_bytes: usize,
     fresh: Vec<Window>,
     reused: Vec<Window>,
-    /// The phases of a fresh call; empty without the program that measures them.
+    /// The phases of a fresh call; empty without the program that measures phases.
     phases: Vec<Phase>,
 }
 
@@ -62,7 +62,7 @@ pub(crate) struct Languages {
     missing: Vec<&'static str>,
 }
 
-/// The servers of one language, with a provider each: two providers cannot have the same URIs.
+/// The servers of one language, with one provider each, because two providers cannot have the same URIs.
 struct Servers {
     language: usize,
     fresh: (Server, RequestSpec),
@@ -220,7 +220,7 @@ impl Languages {
         [0.1, 0.5, 0.9].map(|part| quantile(ratios.iter().copied(), part))
     }
 
-    /// The tables, or nothing if no language was measured.
+    /// The tables; nothing if no language was measured.
     pub(crate) fn print(&self) {
         if self.languages.is_empty() {
             return;

@@ -11,10 +11,10 @@ use crate::process::Server;
 use crate::setup::{ProviderSetup, Setup};
 use crate::wire;
 
-/// Longer than anything that is waited for here.
+/// Longer than all waits of this measurement.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// After this time, the server no longer treats a file as recently modified.
+/// After this time, the server does not treat a file as recently modified any more.
 const SETTLE: Duration = Duration::from_secs(3);
 
 /// The results for one server.
@@ -24,11 +24,11 @@ pub(crate) struct Lifecycle {
     pub(crate) idle_bytes: f64,
     /// Milliseconds from the start of the process to its first response, without providers.
     pub(crate) start_empty_ms: Vec<f64>,
-    /// The same with ten providers, one of them in Python and one in JavaScript.
+    /// Like `start_empty_ms`, with ten providers. One of them is in Python and one in JavaScript.
     pub(crate) start_ten_ms: Vec<f64>,
     /// Milliseconds from the replacement of a component to its first new response.
     pub(crate) reload_ms: Vec<f64>,
-    /// Size of that component in bytes.
+    /// Size of the replaced component in bytes.
     pub(crate) component_bytes: usize,
 }
 
@@ -40,8 +40,8 @@ pub(crate) fn measure(setup: &Setup, large: Option<&Path>, quick: bool) -> Resul
     let idle_bytes = idle_bytes(setup, if quick { 50 } else { 200 })?;
     eprintln!("measuring startup time");
     let (empty, ten) = (setup.server_dir("empty", &[])?, ten_providers(setup)?);
-    // The first start fills the cache. The second one, after the files have settled, records which of them do
-    // not have to be read again.
+    // The first start fills the cache. The second start, after the files have settled, records which files do not have
+    // to be read again.
     start_ms(setup, &ten, 10)?;
     std::thread::sleep(SETTLE);
     start_ms(setup, &ten, 10)?;
@@ -69,8 +69,8 @@ pub(crate) fn measure(setup: &Setup, large: Option<&Path>, quick: bool) -> Resul
 /// must not be attributed to a provider.
 const WARMUP_PROVIDERS: usize = 80;
 
-/// The memory difference per provider between a server with the warm-up providers and one with `additional`
-/// more. Each provider is called once.
+/// The memory difference per provider between a server with the warm-up providers and a server with `additional` more
+/// providers. Each provider is called once.
 fn idle_bytes(setup: &Setup, additional: usize) -> Result<f64> {
     let used = |count: usize| -> Result<u64> {
         let providers: Vec<ProviderSetup> = (0..count)
@@ -94,8 +94,8 @@ fn idle_bytes(setup: &Setup, additional: usize) -> Result<f64> {
     Ok(after.saturating_sub(before) as f64 / additional as f64)
 }
 
-/// A provider whose component differs from those of others in a custom section: providers with the same component share
-/// most of what it takes.
+/// A provider whose component differs from other components in a custom section, because providers with the same
+/// component share most of their memory.
 fn distinct_provider(setup: &Setup, number: usize) -> Result<ProviderSetup> {
     let mut provider = setup.sized_provider(&format!("p{number}"), "")?;
     provider.component.extend([0, 7, 2]);

@@ -12,17 +12,17 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::task::LocalSet;
 
-/// A request that is sent repeatedly, and what its response must contain.
+/// A request that is sent repeatedly, and the expected part of its response.
 #[derive(Debug, Clone)]
 pub(crate) struct RequestSpec {
     pub(crate) address: SocketAddr,
     /// The HTTP head and body.
     pub(crate) bytes: Vec<u8>,
-    /// Must be part of every response body.
+    /// The bytes that every response body must contain.
     pub(crate) expected: Vec<u8>,
 }
 
-/// The JSON-RPC ID in a request specification. Each connection replaces it with its own, since the
+/// The JSON-RPC ID in a request specification. Each connection replaces it with an ID of its own, because the
 /// connections of a session count as one client.
 pub(crate) const FIRST_ID: usize = 100;
 
@@ -97,7 +97,7 @@ pub(crate) fn window(
     paced(request, connections, times, Duration::ZERO, cpu)
 }
 
-/// The same with a pause between a response and the next request of the same connection.
+/// Like [`window`], with a pause between a response and the next request of the same connection.
 pub(crate) fn paced(
     request: &RequestSpec,
     connections: usize,
@@ -159,7 +159,7 @@ async fn run_connection(
     loop {
         let start = Instant::now();
         let response = connection.send(&request.bytes).await;
-        // If the server limits connections, those of the previous window may not be closed yet.
+        // If the server limits connections, the connections of the previous window may not be closed yet.
         if phase.get() == Phase::Warmup && !matches!(response, Ok((status, _)) if status != 503) {
             tokio::time::sleep(RECONNECT_DELAY).await;
             connection = Connection::open(request.address).await?;

@@ -1,5 +1,5 @@
-//! Benchmark: compares Larder with other servers that return the same responses. `cargo xtask bench` builds
-//! and runs it.
+//! Benchmark: compares Larder with other servers that return the same responses. `cargo xtask bench` builds and runs
+//! the benchmark.
 
 mod admin;
 mod baseline;
@@ -173,7 +173,7 @@ impl Options {
         Ok(options)
     }
 
-    /// The parts to measure: those that are named, or all.
+    /// The parts to measure: the named parts, or all parts.
     fn parts(&self) -> Parts {
         let Self {
             reads,

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-/// The median of each microbenchmark in nanoseconds; empty if they were not run.
+/// The median of each microbenchmark in nanoseconds; empty if the microbenchmarks were not run.
 #[derive(Debug, Default)]
 pub(crate) struct MicroResults(Vec<(String, f64)>);
 

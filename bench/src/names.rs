@@ -10,11 +10,11 @@ use crate::admin;
 use crate::process::Server;
 use crate::setup::Setup;
 
-/// How many names the component has.
+/// The number of names of the component.
 const NAMES: usize = 1_000;
-/// Longer than it takes until the server has nothing to do.
+/// Longer than the server needs until it has no more work.
 const TIMEOUT: Duration = Duration::from_secs(180);
-/// The server is idle if it used at most this CPU time in one interval.
+/// The server counts as idle if it used at most this CPU time in one interval.
 const INTERVAL: Duration = Duration::from_millis(500);
 const IDLE: Duration = Duration::from_millis(10);
 
@@ -22,7 +22,7 @@ const IDLE: Duration = Duration::from_millis(10);
 #[derive(Debug, Clone)]
 pub(crate) struct Names {
     pub(crate) names: usize,
-    /// Of a server with the component under one name.
+    /// The memory of a server with the component under one name.
     pub(crate) one: u64,
     /// Of a server with it under all names.
     pub(crate) all: u64,

@@ -50,7 +50,7 @@ const LIBRARIES: &[(&str, &[&str])] = &[
     ("wit-component", &["larder-author"]),
 ];
 
-/// Crates that must build without these, directly or through others.
+/// Crates that must build without these libraries, directly or through others.
 const WITHOUT: &[(&str, &[&str])] = &[
     (
         "larder-uri-template",
@@ -123,7 +123,7 @@ fn crates() -> BTreeMap<String, PathBuf> {
     crates
 }
 
-/// The direct dependencies of a crate, without those of its tests.
+/// The direct dependencies of a crate, without the dependencies of its tests.
 fn dependencies(folder: &Path) -> BTreeSet<String> {
     let manifest = std::fs::read_to_string(folder.join("Cargo.toml")).unwrap();
     let manifest: toml::Table = manifest.parse().unwrap();

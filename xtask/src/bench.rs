@@ -1,5 +1,4 @@
-//! `cargo xtask bench`: builds optimised versions of everything that is measured and runs the benchmark in
-//! `bench/`.
+//! `cargo xtask bench`: builds optimised versions of all measured programs and runs the benchmark in `bench/`.
 
 mod against;
 
@@ -33,8 +32,8 @@ const MICRO: [&str; 7] = [
     "micro",
 ];
 
-/// Passes all options on to the benchmark, except `--no-micro`, which skips the microbenchmarks, and `--against`, whose value
-/// may be a commit.
+/// Passes all options on to the benchmark, except two: `--no-micro`, which skips the microbenchmarks, and `--against`,
+/// whose value may be a commit.
 pub(crate) fn run(args: &[&str]) -> Result<()> {
     let (args, against) = without_against(args)?;
     let has = |options: &[&str]| options.iter().any(|option| args.contains(option));
@@ -87,7 +86,7 @@ pub(crate) fn run(args: &[&str]) -> Result<()> {
     if micro || has_bare {
         bench.arg("--bare").arg(micro_program()?);
     }
-    // Not logged: its stdout is the report.
+    // The output is not logged, because stdout is the report.
     let status = bench.status().context("larder-bench")?;
     ensure!(status.success(), "larder-bench ended with {status}");
     Ok(())
@@ -138,7 +137,7 @@ fn benchmark() -> Command {
     bench
 }
 
-/// The other arguments, and the value of `--against`.
+/// The arguments without `--against` and its value.
 fn without_against<'a>(args: &[&'a str]) -> Result<(Vec<&'a str>, Option<&'a str>)> {
     let mut args = args.to_vec();
     let Some(at) = args.iter().position(|arg| *arg == "--against") else {
@@ -150,12 +149,12 @@ fn without_against<'a>(args: &[&'a str]) -> Result<(Vec<&'a str>, Option<&'a str
     Ok((args, Some(value)))
 }
 
-/// The program that is measured, as it is published.
+/// The measured program, in the form in which it is published.
 fn server() -> PathBuf {
     target(dist::PROFILE).join("larder")
 }
 
-/// Builds the example in each of these languages, as far as its tools are installed, and its revisions.
+/// Builds the example and its revisions in each of these languages whose tools are installed.
 fn build_examples(
     output: &Output,
     is_needed: impl Fn(&str) -> bool,
@@ -190,7 +189,7 @@ fn empty(folder: &str) -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// The path of the microbenchmark program. Its file name contains a hash, so cargo has to be asked.
+/// The path of the microbenchmark program. Its file name contains a hash, so cargo has to be called for it.
 fn micro_program() -> Result<PathBuf> {
     let messages = stdout_of(cargo(&MICRO).args(["--no-run", "--message-format", "json"]))?;
     let mut programs = messages.lines().filter_map(|line| {

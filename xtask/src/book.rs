@@ -1,4 +1,5 @@
-//! The book in `docs/`: it has every page, no link is broken, its commands run, and its configurations are valid.
+//! Checks of the book in `docs/`: it has every page, no link is broken, its commands run, and its configurations are
+//! valid.
 
 mod links;
 
@@ -11,7 +12,7 @@ use crate::run::{Output, command, larder, root, target};
 use crate::step::Outcome;
 use crate::tools;
 
-/// The version that is installed where the machine has none.
+/// The version that is installed if the machine has none.
 const PINNED: &str = "0.5.4";
 
 /// How long one code block may take, for `timeout`.
@@ -103,8 +104,7 @@ const REGISTRY_PAGE: &str = "docs/src/publishing.md";
 /// The address of the registry on that page.
 const REGISTRY: &str = "registry.example.com";
 
-/// Runs all blocks of the page about registries in one folder, with a registry at this address instead of the one that
-/// the page names.
+/// Runs all blocks of the page about registries in one folder. The address of the page is replaced by this registry.
 pub(crate) fn run_registry_examples(output: &Output, address: &str) -> Result<usize> {
     let page = fs::read_to_string(root().join(REGISTRY_PAGE))?;
     let folder = target("book-examples/publishing");

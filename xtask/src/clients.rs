@@ -1,6 +1,6 @@
-//! Tests with real MCP clients: each connects over HTTP and stdio, with every protocol version it supports,
-//! to `larder serve` with two providers. The expected results are in `host/tests/clients/expected.json`. What each
-//! client did with tools and prompts is printed.
+//! Tests with real MCP clients: each connects over HTTP and stdio, with every protocol version that it supports, to
+//! `larder serve` with two providers. The expected results are in `host/tests/clients/expected.json`. The calls of
+//! tools and prompts by each client are printed.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -56,13 +56,13 @@ fn run_client(output: &Output, name: &str, mut client: Command) -> Result<Outcom
         .args(["serve", "--stdio", "--config"])
         .arg(&config);
     let result = output.run(&mut client);
-    // The server is stopped properly, and this is logged, also if the client failed.
+    // The server is stopped in order, and this is logged, also if the client failed.
     let stopped = server.stop();
     result.and(stopped)?;
     Ok(Outcome::PassedWithNote(deeds(&output.contents())))
 }
 
-/// The lines of a log that say what a client did.
+/// The lines of a log about the actions of a client.
 fn deeds(log: &str) -> String {
     let lines = log.lines().filter_map(|line| line.strip_prefix("did "));
     lines
@@ -120,7 +120,7 @@ fn two_providers(name: &str) -> Result<(PathBuf, PathBuf)> {
     Ok((file, docs))
 }
 
-/// Grants the tools and prompts of `conformance`, which it changes as the files of this folder say.
+/// Grants the tools and prompts of `conformance`. The provider changes them according to the files in this folder.
 pub(crate) fn grant_interactions(file: &Path, state: &Path) -> Result<()> {
     let (settings, state) = (fs::read_to_string(file)?, toml_string(state));
     let grant = format!(
@@ -132,8 +132,7 @@ pub(crate) fn grant_interactions(file: &Path, state: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Writes a `larder.toml` with only these two providers, whatever else was built, and grants them these
-/// folders.
+/// Writes a `larder.toml` with only these two providers, also if others were built, and grants them these folders.
 pub(crate) fn config(name: &str, server: &str, dirs: &[(&Path, &str)]) -> Result<PathBuf> {
     let dir = target("xtask").join(name);
     copy_providers(&dir.join("plugins"), &["conformance", "files"])?;

@@ -1,6 +1,6 @@
 //! The official conformance suites, run against `larder serve` with the `conformance` provider. Every scored scenario
-//! must pass. The suites also run scenarios that are not scored, among them those of the tasks extension, which
-//! Larder does not support.
+//! must pass. The suites also run scenarios that are not scored, for example the scenarios of the tasks extension,
+//! which Larder does not support.
 
 use std::fs;
 use std::path::PathBuf;
@@ -46,7 +46,7 @@ fn suite(output: &Output, package: &str, run: &str, scope: &[&str]) -> Result<Ou
     suite.args(["server", "--url", &server.url]).args(scope);
     suite.arg("-o").arg(&results);
     let result = output.run(&mut suite);
-    // The server is stopped properly, and this is logged, also if the suite failed.
+    // The server is stopped in order, and this is logged, also if the suite failed.
     let stopped = server.stop();
     result.and(stopped)?;
     Ok(Outcome::Passed)

@@ -15,7 +15,7 @@ use crate::server::RunningServer;
 const LISTEN: &str = "127.0.0.1:7878";
 /// Folders that are granted in addition to the documents.
 const FOLDERS: [&str; 2] = ["wit", "examples"];
-/// The folder of the components that are served, in the folder of the demo.
+/// The folder with the served components, in the folder of the demo.
 const PLUGINS: &str = "plugins";
 
 /// The folder in which `cargo xtask demo` builds, with the configuration.
@@ -55,7 +55,7 @@ pub(crate) fn check(output: &Output, folder: &Path) -> Result<()> {
     read(output, &config(&build::components(&folder), &folder)?)
 }
 
-/// The same with the complete server and all providers that the tests built.
+/// Like [`check`], with the complete server and all providers that the tests built.
 pub(crate) fn read_complete(output: &Output) -> Result<()> {
     read(output, &config(&target("plugins"), &target("xtask/demo"))?)
 }
@@ -145,8 +145,8 @@ fn config(components: &Path, dir: &Path) -> Result<PathBuf> {
     Ok(file)
 }
 
-/// The configuration of the other providers: the book as notes, the repository, unless this is a copy without its
-/// history, and the admin address as an API, if that provider was built.
+/// The configuration of the other providers: the book as notes; the repository, unless this is a copy without its
+/// history; and the admin address as an API, if that provider was built.
 fn other_providers(components: &Path, plugins: &Path) -> Result<String> {
     let path = |name: &str| format!("{:?}", root().join(name)).replace('$', "$$");
     let grant = |name: &str, host: &str, guest: &str| {

@@ -1,5 +1,5 @@
-//! `cargo deny`: checks licences, banned crates and sources of all dependencies. Advisories are checked if
-//! their database can be downloaded, which is not the case on every machine that runs the tests.
+//! `cargo deny`: checks licences, banned crates and sources of all dependencies. Advisories are checked only if their
+//! database can be downloaded, because some machines that run the tests cannot download it.
 
 use anyhow::Result;
 
@@ -30,7 +30,7 @@ pub(crate) fn run(output: &Output) -> Result<Outcome> {
             "deny.toml",
             "check",
         ]);
-        // The list of licences is that of all workspaces together.
+        // The list of licences covers all workspaces together.
         deny.args([
             "--allow",
             "license-not-encountered",

@@ -12,7 +12,7 @@ use anyhow::{Context as _, Result, ensure};
 use crate::run::{Output, cargo, command, root, stdout_of, target};
 use crate::tools;
 
-/// The profile of what is published.
+/// The profile of published programs.
 pub(crate) const PROFILE: &str = "dist";
 /// The targets, and the linker that another processor needs.
 const TARGETS: [(&str, Option<&str>); 4] = [
@@ -43,7 +43,7 @@ pub(crate) fn run() -> Result<()> {
     checksums(&out, &archives)
 }
 
-/// Why a target cannot be built here.
+/// Returns why a target cannot be built here.
 fn missing(triple: &str, linker: Option<&str>) -> Result<Option<String>> {
     let sysroot = stdout_of(command("rustc").args(["--print", "sysroot"]))?;
     if !Path::new(sysroot.trim())
@@ -60,7 +60,7 @@ fn missing(triple: &str, linker: Option<&str>) -> Result<Option<String>> {
     Ok(linker.map(|linker| format!("{linker} is not installed")))
 }
 
-/// Builds a static program in which no path of this machine is.
+/// Builds a static program that contains no path of this machine.
 fn build(output: &Output, triple: &str, linker: Option<&str>) -> Result<PathBuf> {
     let folder = target("archives/build");
     let mut build = cargo(&[
@@ -82,7 +82,7 @@ fn build(output: &Output, triple: &str, linker: Option<&str>) -> Result<PathBuf>
         .arg("--target-dir")
         .arg(&folder)
         .env("RUSTFLAGS", flags);
-    // The C compiler writes the time of the build into the allocator otherwise.
+    // Without this, the C compiler writes the time of the build into the allocator.
     build.env("SOURCE_DATE_EPOCH", time_of_commit());
     if let Some(linker) = linker {
         let name = triple.replace('-', "_");
@@ -96,7 +96,7 @@ fn build(output: &Output, triple: &str, linker: Option<&str>) -> Result<PathBuf>
     Ok(folder.join(triple).join(PROFILE).join("larder"))
 }
 
-/// Packs a program with everything that belongs to it. Returns the archive.
+/// Packs a program with all files that belong to it. Returns the archive.
 pub(crate) fn pack(output: &Output, program: &Path, triple: &str, out: &Path) -> Result<PathBuf> {
     let name = format!("larder-{}-{triple}", env!("CARGO_PKG_VERSION"));
     let staged = out.join(&name);
@@ -134,8 +134,8 @@ pub(crate) fn pack(output: &Output, program: &Path, triple: &str, out: &Path) ->
     archive(output, out, &name)
 }
 
-/// Writes the manual pages and the completions. A program for another processor cannot be run, so they come from the
-/// build of this machine, and are the same.
+/// Writes the manual pages and the completions. A program for another processor cannot be run, so the files come from
+/// the build for this machine, which writes the same files.
 fn generate(program: &Path, staged: &Path) -> Result<()> {
     let runs = tools::succeeds(command(program).arg("--version"));
     let program = if runs {
@@ -191,7 +191,7 @@ fn copy_folder(from: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Archives a folder such that only its contents decide about the bytes: with the time of the last commit.
+/// Archives a folder so that the bytes depend only on its contents: all times are the time of the last commit.
 fn archive(output: &Output, out: &Path, name: &str) -> Result<PathBuf> {
     let time = time_of_commit();
     let tar = format!(

@@ -78,7 +78,7 @@ fn shell(script: &Path) -> Result<Command> {
     Ok(shell)
 }
 
-/// Runs all examples of a language one after the other, since they change the same files.
+/// Runs all examples of a language one after another, because they change the same files.
 fn run_all(
     output: &Output,
     language: &str,
@@ -202,7 +202,7 @@ struct ChildGuard(Child);
 
 impl Drop for ChildGuard {
     fn drop(&mut self) {
-        // Both fail if the process has already ended, which is fine.
+        // Both calls fail if the process has already ended, which is no problem.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -224,7 +224,7 @@ fn stdout_lines(child: &mut Child) -> Result<Receiver<String>> {
     Ok(lines)
 }
 
-/// Reads the whole output. When the example asks the user to change or add a file, this is done here.
+/// Reads the whole output. When the example requests that the user change or add a file, this function does so.
 fn follow_prompts(lines: &Receiver<String>, docs: &Path, output: &Output) -> Result<Vec<String>> {
     let end = Instant::now() + TIMEOUT;
     let mut printed = Vec::new();

@@ -1,4 +1,4 @@
-//! Checks the server without its optional parts, and with each of them alone.
+//! Checks the server without its optional parts, and with each optional part alone.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ use crate::run::{Output, root};
 use crate::step::Outcome;
 
 /// Compiles the tests of the program with the same features of all other crates as in the step `host`, so that only the
-/// program is compiled again: the whole workspace decides on the features, and tests need more of them.
+/// program is compiled again. The features depend on the whole workspace, and tests need more features.
 const PROGRAM: [&str; 6] = [
     "test",
     "--no-run",

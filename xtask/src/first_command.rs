@@ -1,6 +1,7 @@
-//! The first command of the README, from nothing, as somebody runs it who does not know Larder yet. The bound is on CPU
-//! time, which depends less than the wall time on what else the machine does. A machine that is slower than the one of the
-//! bound has more time: it is compared by the time that xtask takes, which is compiled first.
+//! The first command of the README on a clean clone, as a new user runs it. The limit applies to CPU time, because CPU
+//! time depends less on other work of the machine than wall time does. A machine that is slower than the reference
+//! machine of the limit gets more time. The two machines are compared by the time for compiling xtask, which is
+//! compiled first.
 
 use std::fs;
 use std::time::Duration;
@@ -26,7 +27,7 @@ pub(crate) fn check(output: &Output) -> Result<Outcome> {
         fs::remove_dir_all(&folder)?;
     }
     output.run(cargo(&["build", "--package", "xtask", "--target-dir"]).arg(&folder))?;
-    // A step is a process of its own, and this one starts nothing else.
+    // A step is a process of its own, and this step starts no other processes before.
     let of_xtask = cpu_time()?;
     let mut demo = cargo(&["run", "--package", "xtask", "--target-dir"]);
     demo.arg(&folder)

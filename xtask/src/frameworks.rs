@@ -1,5 +1,5 @@
 //! Tests with agent frameworks, in two versions of the Python SDK and in JavaScript. They call `tools/list` and
-//! `prompts/list` without looking at capabilities, also on a server that has only resources.
+//! `prompts/list` without a check of the capabilities, also on a server that has only resources.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ pub(crate) fn python_sdk_2(output: &Output) -> Result<Outcome> {
     python(output, "sdk2", &["openai_agents", "pydantic_ai"])
 }
 
-/// It needs version 2 of the SDK, and as many packages as the others together.
+/// This package needs version 2 of the SDK, and as many packages as the others together.
 pub(crate) fn llama_index(output: &Output) -> Result<Outcome> {
     python(output, "llama_index", &["llama_index"])
 }
@@ -42,7 +42,7 @@ fn python(output: &Output, name: &str, frameworks: &[&str]) -> Result<Outcome> {
     let sources = root().join("host/tests/clients/frameworks");
     let venv = target("clients/frameworks").join(name);
     let requirements = sources.join(format!("requirements-{name}.txt"));
-    // To compile all modules of these packages takes longer than to compile the used ones in each run.
+    // Compiling all modules of these packages takes longer than compiling the used modules in each run.
     let installed = tools::venv(output, &venv, &requirements, &["--no-compile", "--no-deps"])?;
     if matches!(installed, Outcome::Skipped(_)) {
         return Ok(installed);
@@ -57,10 +57,10 @@ fn python(output: &Output, name: &str, frameworks: &[&str]) -> Result<Outcome> {
     run_clients(output, name, frameworks.iter().map(client).collect())
 }
 
-/// Runs each client with a server that has only documents, and one that has tools and prompts too.
+/// Runs each client with two servers: one has only documents, the other also has tools and prompts.
 fn run_clients(output: &Output, name: &str, clients: Vec<Command>) -> Result<Outcome> {
     let folder = target("xtask").join(format!("clients-frameworks-{name}"));
-    // With the state of an earlier run, which is in this folder too, tools that were changed since then would be
+    // The state of an earlier run is in this folder too. With this state, tools that were changed since then would be
     // withdrawn.
     if folder.exists() {
         fs::remove_dir_all(&folder)?;
@@ -79,10 +79,10 @@ fn run_clients(output: &Output, name: &str, clients: Vec<Command>) -> Result<Out
             .env("LARDER_TOKEN", &token)
             .args(servers.iter().map(|server| &server.url));
         let ran = output.run(client.arg(larder()).args([&documents, &fixtures]));
-        // The frameworks after a failed one run too, and the first error is returned.
+        // The frameworks after a failed one are run too, and the first error is returned.
         result = result.and(ran);
     }
-    // The servers are stopped properly, and this is logged, also if a client failed.
+    // The servers are stopped in order, and this is logged, also if a client failed.
     for server in servers {
         result = result.and(server.stop());
     }

@@ -26,13 +26,13 @@ const TARGETS: &[(&str, u32)] = &[
 ];
 /// How long a target runs by default.
 const SECONDS: &str = "120";
-/// An input that takes longer is a finding.
+/// An input that takes longer counts as an error.
 const TIMEOUT: &str = "-timeout=10";
 const MEMORY: &str = "-rss_limit_mb=2048";
 /// The corpora are a part of the repository.
 const MAX_CORPORA: u64 = 1 << 20;
 
-/// Runs the named targets, or all.
+/// Runs the named targets. Without names, runs all targets.
 pub(crate) fn run(args: &[&str]) -> Result<()> {
     let (names, seconds) = parse(args)?;
     let output = Output::log("fuzz")?;
@@ -87,11 +87,11 @@ fn parse<'a>(args: &[&'a str]) -> Result<(Vec<&'a str>, &'a str)> {
     Ok((names, seconds))
 }
 
-/// Fuzzes a target, starting from its corpus and from what earlier runs found, and adds those inputs to its corpus that
-/// reach new code. An input that fails is stored in the corpus too, so that the tests fail until the error is fixed.
+/// Fuzzes a target, starting from its corpus and from the inputs of earlier runs. Adds the inputs that reach new code
+/// to the corpus. An input that fails is also stored in the corpus, so that the tests fail until the error is fixed.
 fn fuzz(name: &str, max_size: u32, seconds: &str) -> Result<()> {
     let inputs = unpack(name)?;
-    // It has many more inputs than the corpus, because it distinguishes how often code runs.
+    // This folder has many more inputs than the corpus, because libFuzzer distinguishes how often code runs.
     let found = target("fuzz/found").join(name);
     fs::create_dir_all(&found)?;
     eprintln!("fuzzing {name} for {seconds} s");
@@ -130,7 +130,7 @@ fn corpus(name: &str) -> PathBuf {
     root().join("fuzz/corpus").join(format!("{name}.txt"))
 }
 
-/// Writes each input of a corpus to a file of its own, as libFuzzer reads them. Returns their folder.
+/// Writes each input of a corpus to a file of its own, as libFuzzer reads inputs. Returns the folder of the files.
 fn unpack(name: &str) -> Result<PathBuf> {
     let folder = target("fuzz/inputs").join(name);
     if folder.exists() {
@@ -148,8 +148,8 @@ fn unpack(name: &str) -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// Writes the inputs in a folder to the corpus of a target, sorted, so that what is new can be seen. Returns their
-/// number.
+/// Writes the inputs in a folder to the corpus of a target, sorted, so that new inputs are visible in a diff. Returns
+/// the number of inputs.
 fn pack(name: &str, folder: &Path) -> Result<usize> {
     let mut lines = Vec::new();
     for file in fs::read_dir(folder)? {

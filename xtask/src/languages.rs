@@ -1,5 +1,6 @@
-//! The step of each language. It builds the example, two projects of `larder new`, and a provider with correct and faulty
-//! behaviour, one after the other in the same folder, so that tools and dependencies are installed and compiled once.
+//! The step of each language. It builds the example, two projects of `larder new`, and a provider with correct and
+//! faulty behaviour, one after another in the same folder, so that tools and dependencies are installed and compiled
+//! once.
 
 mod edits;
 mod example;
@@ -37,7 +38,7 @@ pub(crate) fn check(output: &Output, name: &str) -> Result<Outcome> {
     if let Some(skipped) = (language.install_tools)(output)? {
         return Ok(skipped);
     }
-    // What one part compiles, the others find in the cache.
+    // The other parts use the cache of what one part compiled.
     run::use_cache(folder::of(name, "cache"));
     let commands = example::check(output, language)?;
     Project::create(output, language, &["--interactive"])?.check_interactive()?;

@@ -1,5 +1,5 @@
-//! Builds with clippy. It checks the crates of a workspace while they are compiled for the tests, so that dependencies are
-//! not compiled again for the lints alone.
+//! Builds with clippy. clippy checks the crates of a workspace while they are compiled for the tests, so that
+//! dependencies are not compiled again only for the lints.
 
 use std::process::Command;
 

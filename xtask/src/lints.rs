@@ -1,4 +1,4 @@
-//! Clippy, for what the builds of the tests do not compile.
+//! Runs clippy on code that the builds of the tests do not compile.
 
 use anyhow::Result;
 
@@ -11,7 +11,7 @@ use crate::tools::missing;
 /// The crates of `plugins/` with code that is compiled only for WebAssembly.
 const WASM_CRATES: [&str; 2] = ["larder-provider", "provider-support"];
 
-/// Checks what the builds of the tests do not compile: the code of the SDK that is only for WebAssembly.
+/// Checks code that the builds of the tests do not compile: the code of the SDK that is only for WebAssembly.
 pub(crate) fn check(output: &Output) -> Result<Outcome> {
     if !has_clippy() {
         return missing("clippy is not installed: `rustup component add clippy`");
@@ -32,7 +32,8 @@ pub(crate) fn check(output: &Output) -> Result<Outcome> {
     Ok(Outcome::Passed)
 }
 
-/// Checks the workspaces that no other step compiles. They stand alone, because their dependencies occur nowhere else.
+/// Checks the workspaces that no other step compiles. They are separate workspaces, because no other workspace has
+/// their dependencies.
 pub(crate) fn check_benchmark_and_fuzzing(output: &Output) -> Result<Outcome> {
     for (manifest, folder) in [("bench/Cargo.toml", "bench"), ("fuzz/Cargo.toml", "fuzz")] {
         let mut clippy = cargo(&[

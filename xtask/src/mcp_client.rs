@@ -1,4 +1,4 @@
-//! A minimal MCP client over HTTP, for tests that look at single requests: one connection, one request at a time.
+//! A minimal MCP client over HTTP, for tests that check single requests: one connection, one request at a time.
 
 mod events;
 
@@ -94,7 +94,8 @@ impl Client {
         }
     }
 
-    /// Opens the stream of a session, after the event with this ID if there is one. Returns the status if it is refused.
+    /// Opens the stream of a session, after the event with this ID if there is one. If the server refuses the stream,
+    /// returns the status.
     pub(crate) fn session_stream(
         mut self,
         session: &str,

@@ -1,4 +1,4 @@
-//! Checks of `deploy/`: what is there is accepted by the tools that use it, and works with a real server.
+//! Checks of `deploy/`: the tools accept the files in this folder, and the files work with a real server.
 
 pub(crate) mod archive;
 pub(crate) mod container;

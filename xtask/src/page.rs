@@ -10,7 +10,7 @@ use crate::run::{Output, command, in_ci, larder, root, target};
 use crate::step::Outcome;
 use crate::tools;
 
-/// Programs that playwright-core can drive. The first one is that of Debian.
+/// Programs that playwright-core can control. The first one is the program of Debian.
 const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
 pub(crate) fn check(output: &Output) -> Result<Outcome> {
@@ -47,7 +47,7 @@ pub(crate) fn check(output: &Output) -> Result<Outcome> {
     )))
 }
 
-/// Finds a browser, or installs it. Returns the outcome of the step if there is none.
+/// Finds a browser, or installs one. If there is no browser, returns the outcome of the step.
 fn browser(output: &Output) -> Result<Result<PathBuf, Outcome>> {
     let find = || BROWSERS.into_iter().find_map(tools::find_program);
     if let Some(browser) = find() {

@@ -1,4 +1,4 @@
-//! Builds components: the providers that are shipped, and the guests of the integration tests.
+//! Builds components: the shipped providers, and the guests of the integration tests.
 
 mod c_compiler;
 mod projects;
@@ -42,13 +42,14 @@ pub(crate) fn plugins(output: &Output) -> Result<()> {
     let projects = projects.into_iter();
     components
         .extend(projects.map(|(name, component)| (name, component.to_string_lossy().into_owned())));
-    // What was built is usable, even if a project in another language was not.
+    // The components that were built are usable, even if a project in another language was not built.
     collect(output, &target("plugins"), &built, components)?;
     failure.map_or(Ok(()), Err)
 }
 
-/// Lets cargo use the C compiler for WASI if a provider needs one: one with `c-compiler = true` in
-/// `[package.metadata.larder]`. If there is no compiler, these providers are excluded and reported. Returns their names.
+/// Lets cargo use the C compiler for WASI if a provider needs it, which is a provider with `c-compiler = true` in
+/// `[package.metadata.larder]`. If there is no compiler, these providers are excluded and reported. Returns their
+/// names.
 pub(crate) fn set_c_compiler(cargo: &mut Command, output: &Output) -> Result<Vec<String>> {
     let metadata = metadata(PROVIDERS)?;
     let needs_it = |package: &&Value| package["metadata"]["larder"]["c-compiler"] == true;
@@ -100,7 +101,7 @@ pub(crate) fn guests(output: &Output) -> Result<()> {
     )
 }
 
-/// Installs the Rust target with rustup if it is missing. Without rustup, the user has to install it.
+/// Installs the Rust target with rustup if it is missing. Without rustup, the user has to install the target.
 pub(crate) fn add_target(output: &Output) -> Result<()> {
     let sysroot = stdout_of(command("rustc").args(["--print", "sysroot"]))?;
     if Path::new(sysroot.trim())
@@ -127,7 +128,7 @@ fn components(manifest: &str, kind: &str) -> Result<Vec<(String, String)>> {
                 .as_str()
                 .context("a target without a name")?
                 .replace('-', "_");
-            // A provider has the name of its folder, whatever the name of its crate. A guest has the name of
+            // A provider has the name of its folder, independently of the name of its crate. A guest has the name of
             // its file.
             let folder = Path::new(package["manifest_path"].as_str().unwrap_or_default()).parent();
             let folder = folder
@@ -160,7 +161,7 @@ fn list(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten()
 }
 
-/// Copies the built components and removes those that are no longer built.
+/// Copies the built components, and removes components that are not built any more.
 fn collect(
     output: &Output,
     to: &Path,

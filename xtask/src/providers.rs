@@ -1,6 +1,6 @@
 //! Tests of the shipped providers with a real MCP client. Each provider is served alone, with the limits of a normal
-//! installation, and `plugins/NAME/tests/session.py` uses it through the Python SDK. What a provider needs besides its
-//! component (folders, servers) is prepared in a file of its own in this module.
+//! installation, and `plugins/NAME/tests/session.py` uses it through the Python SDK. If a provider needs folders or
+//! servers, a separate file in this module prepares them.
 
 pub(crate) mod feeds;
 pub(crate) mod figures;
@@ -26,12 +26,12 @@ use crate::run::{Output, command, larder, root, stdout_of, target};
 use crate::server::RunningServer;
 use crate::step::Outcome;
 
-/// What a provider's test needs besides its component.
+/// The folders, variables and servers that a provider's test needs in addition to its component.
 #[derive(Default)]
 pub(crate) struct Surroundings {
     /// Variables for `larder.toml`, in which they are written `${NAME}`, and for `session.py`.
     pub(crate) variables: Vec<(&'static str, String)>,
-    /// Whatever must live until the end of the session: a value that stops a server when it is dropped.
+    /// Values that must exist until the end of the session, for example a value that stops a server when it is dropped.
     pub(crate) servers: Vec<Box<dyn Any>>,
     /// Why the test cannot run. Create it with [`Surroundings::missing`].
     skipped: Option<Outcome>,
@@ -47,7 +47,7 @@ impl Surroundings {
     }
 }
 
-/// Prepares an empty folder and starts servers. `larder.toml` grants what is in the folder as `${FOLDER}/…`.
+/// Prepares an empty folder and starts servers. `larder.toml` grants folders and files in it as `${FOLDER}/…`.
 pub(crate) type Prepare = fn(&Output, &Path) -> Result<Surroundings>;
 
 /// Serves the provider with `plugins/NAME/tests/larder.toml` and runs `plugins/NAME/tests/session.py URL FOLDER`.
@@ -61,7 +61,7 @@ pub(crate) fn check(output: &Output, name: &str, prepare: Prepare) -> Result<Out
     })
 }
 
-/// Serves the provider as its test does, and uses the server. The inner error says why that is not possible here.
+/// Serves the provider as in its test, and uses the server. The inner error is the reason if that is not possible here.
 fn with_server<T>(
     output: &Output,
     name: &str,

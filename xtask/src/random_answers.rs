@@ -1,5 +1,5 @@
 //! Random answers of providers, with invalid values in every field, read by the official SDKs. The server omits or
-//! repairs what they would reject.
+//! repairs values that the SDKs would reject.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -14,7 +14,7 @@ use crate::server::RunningServer;
 use crate::step::Outcome;
 use crate::tools::copy_sources;
 
-/// The number of providers. Each has a seed of its own.
+/// The number of providers. Each provider has a seed of its own.
 const PROVIDERS: u32 = 12;
 /// The number of entries that each provider lists. About half of them have an invalid URI.
 const ENTRIES: u32 = 250;
@@ -35,7 +35,7 @@ fn run_client(output: &Output, name: &str, mut client: Command) -> Result<Outcom
     copy_sources()?;
     let server = RunningServer::start(&config(name)?, output)?;
     let result = output.run(client.arg(&server.url));
-    // The server is stopped properly, and this is logged, also if the client failed.
+    // The server is stopped in order, and this is logged, also if the client failed.
     let stopped = server.stop();
     result.and(stopped)?;
     Ok(Outcome::Passed)

@@ -1,5 +1,6 @@
-//! Tests with real registries: installs Debian's `docker-registry`, runs the module `registry` of the integration tests,
-//! which starts it, and the examples of the book that need a registry. For a release, also with `wkg`.
+//! Tests with real registries: installs Debian's `docker-registry`, and runs two groups of tests: the module `registry`
+//! of the integration tests, which starts the registry, and the examples of the book that need a registry. For a
+//! release, `wkg` is tested too.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -19,15 +20,15 @@ const PROGRAM: &str = "docker-registry";
 /// The version of `wkg` that is installed if the machine has none.
 const WKG: &str = "0.16.1";
 
-/// The module of the integration tests. The step `tests` leaves it out.
+/// The module of the integration tests. The step `tests` excludes it.
 pub(crate) const TESTS: &str = "binary(integration) and test(/^registry::/)";
 
 /// With this variable, the tests fail without the registry.
 const REQUIRED: &str = "LARDER_TEST_REGISTRY_REQUIRED";
-/// What the line of its log contains before the address.
+/// The text in the registry's log before the address.
 const LISTENING: &str = "listening on ";
 
-/// Those of them that call `wkg`, which takes minutes to compile.
+/// The tests that call `wkg`, which takes minutes to compile.
 const WKG_TESTS: &str = "binary(integration) and test(/^registry::wkg::/)";
 
 pub(crate) fn check(output: &Output) -> Result<Outcome> {
@@ -69,7 +70,7 @@ fn install(output: &Output) -> Result<Option<Outcome>> {
     Ok(None)
 }
 
-/// Runs these tests with nextest, or all tests of the module with cargo.
+/// Runs these tests with nextest. Without nextest, runs all tests of the module with cargo.
 fn tests(filter: &str) -> Command {
     if !tools::has_nextest() {
         return linted(&[
@@ -133,7 +134,7 @@ impl Registry {
             .context("the registry does not start")?;
         let rest = line.split(LISTENING).nth(1).unwrap_or_default();
         registry.address = rest.split([',', '"']).next().unwrap_or_default().to_owned();
-        // What it writes later must not fill the pipe.
+        // Later output of the registry must not fill the pipe.
         std::thread::spawn(move || lines.for_each(drop));
         Ok(registry)
     }
@@ -141,7 +142,7 @@ impl Registry {
 
 impl Drop for Registry {
     fn drop(&mut self) {
-        // Both fail only if it has already ended.
+        // Both calls fail only if the registry has already ended.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

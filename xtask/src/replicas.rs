@@ -1,6 +1,6 @@
-//! Several replicas of one server: three `larder serve` processes, Debian's `nats-server` and HAProxy. Clients of both eras
-//! read without pause and listen for updates, while replicas and NATS are killed, cut off and restarted. No request may
-//! fail except those that a killed replica was answering, and each listener must end with the current content.
+//! Several replicas of one server: three `larder serve` processes, Debian's `nats-server` and HAProxy. Clients of both
+//! eras read without pause and listen for updates, while replicas and NATS are killed, disconnected and restarted. Only
+//! requests that a killed replica was answering may fail, and each listener must end with the current content.
 
 mod listener;
 mod nats;
@@ -32,18 +32,18 @@ use crate::run::{Output, command, larder, root, target};
 use crate::step::Outcome;
 use crate::tools;
 
-/// Programs, and the packages of Debian that have them.
+/// The programs, and their packages in Debian.
 const PROGRAMS: [(&str, &str); 2] = [("nats-server", "nats-server"), ("haproxy", "haproxy")];
-/// Longer than anything takes on a loaded machine.
+/// Longer than any step takes on a loaded machine.
 const TIMEOUT: Duration = Duration::from_secs(90);
 const PAUSE: Duration = Duration::from_millis(50);
-/// How long a replica that is silent counts as alive.
+/// How long a replica without messages counts as alive.
 const LEASE: Duration = Duration::from_secs(3);
-/// Clients that read without pause, and listeners of each kind.
+/// The number of clients that read without pause, and of listeners of each kind.
 const READERS: usize = 2;
 const WATCHERS: usize = 4;
 const SESSIONS: usize = 3;
-/// The secrets that seal what replicas share; the file names its own.
+/// The secrets that seal the data that replicas share. Each replica also has its own secret in the file.
 const KEYS: [&str; 2] = ["key-a", "key-b"];
 
 pub(crate) fn check(output: &Output) -> Result<Outcome> {
@@ -69,7 +69,7 @@ fn run(output: &Output, work: &Path) -> Result<String> {
     Ok(format!("{}\n{}", lines.join("\n"), clients.finish()?))
 }
 
-/// The replicas with everything that they need, and the proxy in front of them. They are stopped in this order.
+/// The replicas with the servers that they need, and the proxy in front of them. They are stopped in this order.
 struct Deployment {
     proxy: Proxy,
     replicas: Vec<Replica>,
@@ -113,7 +113,7 @@ impl Deployment {
         Ok(deployment)
     }
 
-    /// Waits until each replica knows all of them.
+    /// Waits until each replica has all other replicas in its list.
     fn wait_until_complete(&self) -> Result<()> {
         for replica in &self.replicas {
             replica.wait_until_connected(true)?;
@@ -236,7 +236,7 @@ impl Clients {
         Ok(())
     }
 
-    /// Stops all clients. Returns what they did, unless a request failed that must not.
+    /// Stops all clients. Returns a summary of their requests. Fails if a request failed that must not fail.
     fn finish(mut self) -> Result<String> {
         self.requests.stop();
         self.listeners.clear();
@@ -255,7 +255,7 @@ impl Clients {
 
 impl Drop for Clients {
     fn drop(&mut self) {
-        // Otherwise the threads of a failed test would go on.
+        // Without this, the threads of a failed test would continue.
         self.requests.stop();
     }
 }

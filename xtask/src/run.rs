@@ -26,15 +26,15 @@ pub(crate) fn target(path: &str) -> PathBuf {
     root().join("target").join(path)
 }
 
-/// The program that is used in place of the debug build.
+/// The program that replaces the debug build.
 static LARDER: OnceLock<PathBuf> = OnceLock::new();
 
-/// Uses this build of the server from now on, unless `LARDER_BIN` names one.
+/// From now on, uses this build of the server, unless `LARDER_BIN` names a program.
 pub(crate) fn use_larder(program: PathBuf) {
     LARDER.get_or_init(|| program);
 }
 
-/// The program that `LARDER_BIN` names, or else the debug build, which the tests and the demo run.
+/// The program that `LARDER_BIN` names. Without this variable, the debug build, which the tests and the demo run.
 #[expect(
     clippy::disallowed_methods,
     reason = "the lint is for the server's configuration"
@@ -47,7 +47,7 @@ pub(crate) fn larder() -> PathBuf {
     LARDER.get().cloned().unwrap_or_else(debug)
 }
 
-/// Whether this runs in CI, where no step may be skipped.
+/// Whether this process runs in CI, where no step may be skipped.
 #[expect(
     clippy::disallowed_methods,
     reason = "the lint is for the server's configuration"
@@ -60,8 +60,8 @@ pub(crate) fn in_ci() -> bool {
 pub(crate) fn command(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(program);
     command.current_dir(root()).stdin(Stdio::null());
-    // `cargo run` sets these variables for xtask. If child processes inherited them, cargo would rebuild
-    // everything each time.
+    // `cargo run` sets these variables for xtask. If child processes inherited these variables, cargo would rebuild all
+    // crates each time.
     for (name, _) in std::env::vars_os() {
         let name = name.to_string_lossy();
         if name.starts_with("CARGO_PKG_")
@@ -87,16 +87,17 @@ pub(crate) fn command(program: impl AsRef<OsStr>) -> Command {
 /// The folder for the state of all servers of this run; none outside of tests.
 static STATE: OnceLock<PathBuf> = OnceLock::new();
 
-/// The folder for caches of all programs that this process starts; the default of the user if there is none.
+/// The folder for caches of all programs that this process starts. If none is set, programs use the default folder of
+/// the user.
 static CACHE: OnceLock<PathBuf> = OnceLock::new();
 
-/// Gives the programs that this process starts a folder for their caches.
+/// Sets the folder for the caches of the programs that this process starts.
 pub(crate) fn use_cache(folder: PathBuf) {
     CACHE.get_or_init(|| folder);
 }
 
-/// Creates a new folder for the state of the servers of this run. What was approved or stored in an earlier run, or by
-/// the user, must not decide whether a test passes.
+/// Creates a new folder for the state of the servers of this run. Approvals or values of an earlier run, or of the
+/// user, must not influence the result of a test.
 pub(crate) fn create_new_state() -> Result<()> {
     let state = target("xtask/state");
     if state.exists() {
@@ -105,7 +106,7 @@ pub(crate) fn create_new_state() -> Result<()> {
     Ok(fs::create_dir_all(&state)?)
 }
 
-/// Gives the servers that this process starts the folder for state.
+/// Sets the folder for the state of the servers that this process starts.
 pub(crate) fn use_state() {
     STATE.get_or_init(|| target("xtask/state"));
 }
@@ -115,7 +116,7 @@ pub(crate) fn log_file(step: &str) -> PathBuf {
     target("xtask").join(format!("{step}.log"))
 }
 
-/// Free disk space in `target/`, in GiB, if `df` can tell it.
+/// Free disk space in `target/`, in GiB; none if `df` does not report it.
 pub(crate) fn free_disk_gib() -> Option<u64> {
     let output = command("df").args(["-Pk", "."]).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;
@@ -163,7 +164,7 @@ impl Output {
         Ok(Self::Log(path))
     }
 
-    /// Runs a command, which must succeed.
+    /// Runs a command. The command must succeed.
     pub(crate) fn run(&self, command: &mut Command) -> Result<()> {
         let start = Instant::now();
         let mut child = self.start(command)?;
@@ -177,8 +178,8 @@ impl Output {
         check(command, status)
     }
 
-    /// Runs a command that downloads packages. It is repeated if it fails or takes too long: npm was seen waiting for
-    /// ever without a connection.
+    /// Runs a command that downloads packages. The command is repeated if it fails or takes too long: in one case, npm
+    /// waited forever without a connection.
     pub(crate) fn install(&self, command: &mut Command) -> Result<()> {
         for _ in 1..INSTALL_ATTEMPTS {
             match self.run_within(INSTALL_TIMEOUT, command) {

@@ -32,7 +32,7 @@ pub(crate) fn javascript(output: &Output) -> Result<Outcome> {
     if !succeeds(command("node").args(["-e", new_enough])) {
         return missing("Node 20 or newer is not installed: https://nodejs.org");
     }
-    // Newer versions of Node do not accept a folder.
+    // Newer versions of Node do not accept a folder as an argument.
     let tests = ["-c", "node --test test/*.test.js"];
     output.run(
         command("sh")
@@ -53,7 +53,7 @@ pub(crate) fn go(output: &Output) -> Result<Outcome> {
             .args(GO_PACKAGES)
             .current_dir(root().join("sdk/go")),
     )?;
-    // Also checks the files that are compiled only for components. Generated code has to use unsafe pointers.
+    // This also checks the files that are compiled only for components. Generated code has to use unsafe pointers.
     let mut vet = with_tools(command(author_tool("go")))?;
     vet.args(["vet", "-unsafeptr=false"])
         .args(GO_PACKAGES)

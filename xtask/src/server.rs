@@ -1,5 +1,5 @@
-//! A running `larder serve` (or `dev`) process. It accepts requests and has loaded its components when it is returned,
-//! is stopped with SIGTERM, and is killed when dropped.
+//! A running `larder serve` (or `dev`) process. When it is returned, it accepts requests and has loaded its components.
+//! It is stopped with SIGTERM, and is killed when dropped.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -13,7 +13,7 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::run::{Output, command, larder};
 
-/// What `/status` says about components whose own calls took too long at the start.
+/// The text of `/status` about components whose own calls took too long at the start.
 const NOT_LOADED: &str = ": not loaded yet: ";
 
 /// Includes the time to compile components.
@@ -25,7 +25,7 @@ pub(crate) struct RunningServer {
     child: Child,
     /// URL of the MCP endpoint.
     pub(crate) url: String,
-    /// The admin address, if it was printed before.
+    /// The admin address, if the server has printed it.
     pub(crate) admin: Option<String>,
 }
 
@@ -38,8 +38,8 @@ impl RunningServer {
         Self::spawn(serve, output)
     }
 
-    /// Starts any command that serves MCP and prints its URL on stderr. If it prints its admin address before, this
-    /// waits until its components are loaded: a server accepts requests without those that are slow.
+    /// Starts any command that serves MCP and prints its URL on stderr. If it first prints its admin address, this
+    /// waits until its components are loaded, because a server accepts requests before slow components are loaded.
     pub(crate) fn spawn(mut serve: Command, output: &Output) -> Result<Self> {
         let mut child = serve
             .stdout(Stdio::null())
@@ -107,7 +107,7 @@ impl RunningServer {
 
 impl Drop for RunningServer {
     fn drop(&mut self) {
-        // Both fail if the process has already ended, which is fine.
+        // Both calls fail if the process has already ended, which is no problem.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -120,8 +120,8 @@ enum Url {
     Endpoint(String),
 }
 
-/// Asks for the status until no component is loading. A status that cannot be read, because it needs a token, says
-/// nothing.
+/// Requests the status until no component is loading. A status that cannot be read, because it needs a token, is
+/// ignored.
 fn wait_until_loaded(admin: &str) -> Result<()> {
     let start = Instant::now();
     while start.elapsed() < START_TIMEOUT {
@@ -136,8 +136,8 @@ fn wait_until_loaded(admin: &str) -> Result<()> {
     bail!("a component is still loading after {START_TIMEOUT:?}")
 }
 
-/// Copies stderr to the log or the terminal, and sends the URLs in it. It reads until the end, so that the server
-/// never blocks on a full pipe.
+/// Copies stderr to the log or the terminal, and sends the URLs in it. Reads until the end, so that the server never
+/// blocks on a full pipe.
 fn forward_stderr(stderr: ChildStderr, mut log: Option<File>, urls: &Sender<Url>) {
     for line in BufReader::new(stderr).split(b'\n').map_while(Result::ok) {
         let line = String::from_utf8_lossy(&line);
@@ -146,7 +146,7 @@ fn forward_stderr(stderr: ChildStderr, mut log: Option<File>, urls: &Sender<Url>
             None => eprintln!("{line}"),
         }
         if let Some(url) = find_url(&line) {
-            // Nothing is received after the first endpoint.
+            // URLs after the first endpoint are not received.
             let _ = urls.send(url);
         }
     }

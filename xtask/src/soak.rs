@@ -1,5 +1,5 @@
-//! `cargo xtask soak`: runs reloads, reads, subscriptions and sessions for some minutes and prints the
-//! server's memory over time. It is not a step of the tests, because a person has to judge the result.
+//! `cargo xtask soak`: runs reloads, reads, subscriptions and sessions for some minutes and prints the server's memory
+//! over time. The soak is not a step of the tests, because a person has to judge the result.
 
 mod work;
 

@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use crate::run::Output;
 
-/// The outcome of a step that did not fail.
+/// The outcome of a step without an error.
 pub(crate) enum Outcome {
     Passed,
     /// Passed, with additional information.

@@ -1,4 +1,4 @@
-//! Runs each step in a process of its own, so that the CPU time of everything that the step starts is known.
+//! Runs each step in a process of its own, so that the CPU time of all programs of the step is known.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::run::{self, Output, command, target};
 use crate::step::{Outcome, Step};
 use crate::steps::all_steps;
 
-/// The command of `cargo xtask` that runs one step. It is for this module only.
+/// The command of `cargo xtask` that runs one step. Only this module uses it.
 pub(crate) const COMMAND: &str = "run-step";
 /// How many lines of the log of a failed step are printed.
 const PRINTED_LINES: usize = 300;
@@ -100,7 +100,7 @@ fn run_process(step: &'static Step) -> Result<StepResult> {
     })
 }
 
-/// This program, also if a step built another one in its place.
+/// The path of this program, also if a step built another program at this path.
 fn this_program() -> Result<PathBuf> {
     let running = Path::new("/proc/self/exe");
     if running.exists() {
@@ -109,7 +109,7 @@ fn this_program() -> Result<PathBuf> {
     Ok(std::env::current_exe()?)
 }
 
-/// The other side: runs the step with this name, and writes its result.
+/// The code in the process of the step: runs the step with this name, and writes its result.
 pub(crate) fn run_here(name: &str) -> Result<ExitCode> {
     let step = all_steps()
         .find(|step| step.name == name)

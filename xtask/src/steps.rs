@@ -25,8 +25,8 @@ macro_rules! steps {
     };
 }
 
-// Cheap steps come first, so that simple errors are reported within seconds. Then come those that most others need, so
-// that light steps can run beside the rest of the heavy ones.
+// Cheap steps come first, so that simple errors are reported within seconds. Steps that most other steps need come
+// next, so that light steps can run at the same time as the remaining heavy steps.
 pub(crate) const STEPS: &[Step] = steps![
     Light "fmt", "rustfmt, in all workspaces", [], fmt;
     Light "book", "the book has every page, and no broken link", [], book::check;
@@ -101,7 +101,7 @@ pub(crate) const STEPS: &[Step] = steps![
     Light "client-examples-python", "examples/clients in Python", ["plugins", "guests", "host", "python"], examples::python;
 ];
 
-/// What only a release needs: `cargo xtask test release`, which `cargo xtask dist` runs too.
+/// The steps that only a release needs: `cargo xtask test release`, which `cargo xtask dist` runs too.
 pub(crate) const RELEASE_STEPS: &[Step] = steps![
     Heavy "rustdoc", "rustdoc without warnings", [], rustdoc;
     Heavy "crates", "the packages of the crates compile on their own", [], packaging::crates::check;
@@ -110,7 +110,7 @@ pub(crate) const RELEASE_STEPS: &[Step] = steps![
     Heavy "wkg", "components from wkg, and for it, with docker-registry", ["plugins", "guests", "host"], registry::check_wkg;
 ];
 
-/// All steps. Those that others need come first.
+/// All steps. Steps that other steps need come first.
 pub(crate) fn all_steps() -> impl DoubleEndedIterator<Item = &'static Step> + Clone {
     STEPS.iter().chain(RELEASE_STEPS)
 }
@@ -151,9 +151,9 @@ fn fmt(output: &Output) -> Result<Outcome> {
     Ok(Outcome::Passed)
 }
 
-/// Runs the tests with nextest if it is installed. It does not run documentation tests, so cargo runs those.
+/// Runs the tests with nextest if it is installed. nextest does not run documentation tests, so cargo runs these.
 fn host_tests(output: &Output) -> Result<Outcome> {
-    // The tests of larder-cluster skip what needs it where it cannot be installed.
+    // If NATS cannot be installed, the tests of larder-cluster skip the parts that need it.
     tools::debian_package(output, "nats-server", "nats-server")?;
     if tools::has_nextest() {
         let profile = if run::in_ci() { "ci" } else { "default" };
@@ -165,7 +165,7 @@ fn host_tests(output: &Output) -> Result<Outcome> {
             "--profile",
             profile,
         ]);
-        // The step `registry` runs the others.
+        // The step `registry` runs the other tests.
         output.run(tests.args(["-E", &format!("not ({})", registry::TESTS)]))?;
         output.run(&mut linted(&["test", "--workspace", "--doc"]))?;
     } else {

@@ -40,7 +40,7 @@ pub(crate) fn check(output: &Output) -> Result<()> {
     );
     let both = stdout_of(&mut run(&["list"]))?;
     output.write_line(&both)?;
-    // A template of the first team covers what only the second one has.
+    // A template of the first team covers resources that only the second team has.
     for (name, expected) in [("welcome", 1), ("style", 1), ("soup", 0)] {
         let count = both.matches(&format!("file:///shared/{name}.md")).count();
         ensure!(

@@ -61,13 +61,13 @@ fn warn_about_disk_space() {
     }
 }
 
-/// A step is tried again if it took at most this long. Those that take longer try each of their tests again.
+/// A step is tried again if it took at most this long. Longer steps try each of their tests again.
 const MAX_REPEATED: Duration = Duration::from_secs(300);
 
 /// Number of steps that run at the same time.
 const WORKERS: usize = 2;
 
-/// The pending and running steps, and the results of the others.
+/// The pending and running steps, and the results of the other steps.
 struct Schedule {
     state: Mutex<State>,
     changed: Condvar,
@@ -94,7 +94,7 @@ impl Schedule {
         }
     }
 
-    /// Runs one step after the other until none is pending.
+    /// Runs one step after another until none is pending.
     fn work(&self) {
         while let Some((step, unmet)) = self.take() {
             let result = run_step(step, unmet);
@@ -158,7 +158,7 @@ fn unmet(step: &Step, results: &[StepResult]) -> Option<String> {
     results.iter().find(is_unmet).map(skip_reason)
 }
 
-/// Why a step is skipped that needs the step with this result. A failure has been reported already, so it is not
+/// Why a step is skipped that needs the step with this result. A failure has already been reported, so it is not
 /// repeated.
 fn skip_reason(result: &StepResult) -> String {
     match result.status {
@@ -194,8 +194,8 @@ fn run_step(step: &'static Step, unmet: Option<String>) -> StepResult {
     result
 }
 
-/// Runs a step again if it fails soon: in CI, one delay of a busy machine must not discard the work of an hour. A step that
-/// passes only at the second attempt is named, because it has an error to fix.
+/// Runs a step again if it fails soon: in CI, one delay of a busy machine must not discard the work of an hour. The
+/// report names each step that passes only at the second attempt, because such a step has an error.
 fn run_with_retry(run: impl Fn() -> StepResult, may_retry: bool) -> StepResult {
     let start = Instant::now();
     let first = run();
@@ -279,7 +279,7 @@ fn select_steps(names: &[&str]) -> Result<Vec<&'static Step>> {
     if names.is_empty() {
         selected.extend(STEPS.iter().map(|step| step.name));
     }
-    // A prerequisite stands before the steps that need it.
+    // A prerequisite precedes the steps that need it.
     for step in all_steps().rev() {
         if selected.contains(&step.name) {
             selected.extend(step.needs);

@@ -1,8 +1,8 @@
-//! What the log of a test run says.
+//! Reads the log of a test run.
 
 use std::collections::BTreeSet;
 
-/// What precedes the tests or the error in the note of a step that passed only at the second attempt.
+/// The text before the tests or the error in the note of a step that passed only at the second attempt.
 pub(crate) const FAILED_ONCE: &str = "; failed once: ";
 
 /// Adds up the summary lines of the test binaries and of nextest.
@@ -23,7 +23,7 @@ pub(crate) fn count_tests(log: &str) -> String {
     format!("{} tests, {} ignored", sum(" passed"), sum(" ignored"))
 }
 
-/// Names the tests that passed only at the second attempt.
+/// Returns the names of the tests that passed only at the second attempt.
 pub(crate) fn flaky_tests(log: &str) -> String {
     let names: BTreeSet<_> = log
         .lines()

@@ -1,4 +1,4 @@
-//! The wall time and the CPU time of each step, and how many crates it compiled.
+//! The wall time and the CPU time of each step, and how many crates the step compiled.
 
 use std::fmt::Write as _;
 use std::fs;

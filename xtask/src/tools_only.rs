@@ -1,4 +1,4 @@
-//! Clients that only support tools: they read this repository's documents by way of the server's own tools.
+//! Clients that only support tools: they read this repository's documents with the server's own tools.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -41,7 +41,7 @@ fn run_client(output: &Output, name: &str, mut client: Command) -> Result<Outcom
         .args(["serve", "--stdio", "--config"])
         .arg(&config);
     let result = output.run(&mut client);
-    // The server is stopped properly, and this is logged, also if the client failed.
+    // The server is stopped in order, and this is logged, also if the client failed.
     let stopped = server.stop();
     result.and(stopped)?;
     Ok(Outcome::Passed)

@@ -1,5 +1,5 @@
 //! Checks that all files of the contract have the same version, and that each SDK has a link to them instead of a copy,
-//! which could differ. That the contract parses is checked by the builds of the host and of the providers.
+//! which could differ. The builds of the host and of the providers check that the contract can be parsed.
 
 use std::fs;
 use std::path::{Path, PathBuf};

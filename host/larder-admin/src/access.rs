@@ -1,5 +1,5 @@
 //! Who may send requests to the admin listener: to which host, from which origin, with which method and credential, and
-//! for what. The paths themselves decide nothing of this.
+//! with which rights. The handlers of the paths do not check this.
 
 mod denial;
 
@@ -27,11 +27,11 @@ const API: &str = "/api/";
 /// The header in which browsers say where a request comes from.
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-/// The address of the client, an extension of each request over TCP or through a trusted proxy.
+/// The address of the client. It is an extension of each request over TCP or through a trusted proxy.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Peer(pub(crate) IpAddr);
 
-/// Returns what authentication needs of a request.
+/// Returns the parts of a request that authentication needs.
 pub(super) fn head(request: &Request) -> Head<'_> {
     let peer = request.extensions().get::<Peer>().map(|peer| peer.0);
     Head {
@@ -41,7 +41,7 @@ pub(super) fn head(request: &Request) -> Head<'_> {
     }
 }
 
-/// Rejects requests for other hosts, and of web pages of other origins.
+/// Rejects requests for other hosts, and requests from web pages of other origins.
 pub(super) async fn require_own_host(
     State(admin): State<Admin>,
     request: Request,
@@ -66,8 +66,8 @@ pub(super) async fn require_own_host(
     refuse(&request, Denial::forbidden("host", message))
 }
 
-/// Rejects requests of other web pages to the API, and all others that have effects. A page on another port of the same
-/// host is another page, although the browser sends it the same cookies.
+/// Rejects requests from other web pages to the API, and all other requests with effects from other web pages. A page
+/// on another port of the same host is another page, although the browser sends it the same cookies.
 pub(super) async fn require_same_origin(
     State(admin): State<Admin>,
     request: Request,
@@ -84,7 +84,7 @@ pub(super) async fn require_same_origin(
     )
 }
 
-/// Rejects methods that no path has, except those of the API, whose paths have methods of their own.
+/// Rejects methods that the path does not have. For the API, rejects only methods that no path of the API has.
 pub(super) async fn require_method(request: Request, next: Next) -> Response {
     let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
     let is_post = request.method() == Method::POST;
@@ -129,7 +129,7 @@ pub(super) async fn is_authorized(admin: &Admin, head: Head<'_>) -> bool {
     !authentication.requires_credential() || authentication.by_header(head).await.is_ok()
 }
 
-/// Rejects requests to the API of anybody but an operator. Adds the [`Operator`] to the others.
+/// Rejects requests to the API that are not from an operator. Adds the [`Operator`] to requests of operators.
 pub(super) async fn require_operator(
     State(admin): State<Admin>,
     mut request: Request,
@@ -148,7 +148,7 @@ pub(super) async fn require_operator(
     end_with_credential(next.run(request).await, &admin, operator)
 }
 
-/// Rejects requests of operators that may not see the catalog and read resources.
+/// Rejects requests of operators that may not see the catalog and may not read resources.
 pub(super) async fn require_reader(
     State(admin): State<Admin>,
     request: Request,
@@ -201,8 +201,9 @@ fn refuse(request: &Request, denial: Denial) -> Response {
     }
 }
 
-/// Whether the headers of a browser show that a page of this server sent the request. Other clients send none of them.
-/// Behind a proxy, the page has another origin than the server: then that is one of the configured `hosts`.
+/// Whether the headers of a browser show that a page of this server sent the request. Other clients do not send these
+/// headers. Behind a proxy, the page has another origin than the server: then the origin is one of the configured
+/// `hosts`.
 fn is_same_origin(headers: &HeaderMap, uri: &Uri, hosts: &[String]) -> bool {
     let is_own_site = headers
         .get_all(FETCH_SITE)

@@ -1,5 +1,5 @@
-//! Which requests are answered at the same time. A request counts when its credential was accepted and its body has
-//! arrived, so that a client without a credential, or with an unfinished request, keeps nobody out.
+//! Which requests are answered at the same time. A request counts after its credential was accepted and its body has
+//! arrived. So a client without a credential, or with an incomplete request, cannot block other clients.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -16,13 +16,13 @@ use super::access::Denial;
 use super::response::overloaded;
 use larder_runtime::connection_slots::ConnectionSlot;
 
-/// How many connections may wait for metrics, the status or the API, whose responses can be large. The others are for
-/// health checks and logins.
+/// How many connections may wait for metrics, the status or the API, whose responses can be large. The other
+/// connections are reserved for health checks and logins.
 const MAX_REPORTS: usize = 24;
 /// Maximum time until the body of a request is complete.
 const BODY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The permits for large responses. Clones share them.
+/// The permits for large responses. Clones share the same permits.
 #[derive(Clone)]
 pub(super) struct ReportPermits(Arc<Semaphore>);
 
@@ -32,7 +32,7 @@ impl Default for ReportPermits {
     }
 }
 
-/// The connection of a request, which is an extension of it. Each connection has one request.
+/// The connection of a request, as an extension of the request. Each connection has one request.
 #[derive(Clone)]
 pub(super) struct Connection(Arc<Inner>);
 
@@ -52,14 +52,14 @@ impl Connection {
         }))
     }
 
-    /// Returns whether there was a permit.
+    /// Takes a permit. Returns whether there was a permit.
     fn take_permit(&self) -> bool {
         let permit = self.0.permits.0.clone().try_acquire_owned();
         permit.is_ok_and(|permit| self.0.permit.set(permit).is_ok())
     }
 }
 
-/// Keeps the connection from now on, however many others arrive.
+/// From now on, the connection is not replaced, also if many other connections arrive.
 pub(super) async fn prove_connection(request: Request, next: Next) -> Response {
     if let Some(connection) = request.extensions().get::<Connection>() {
         connection.0.slot.prove();
@@ -80,7 +80,7 @@ pub(super) async fn take_permit(request: Request, next: Next) -> Response {
     }
 }
 
-/// Reads the whole body, so that nothing after this waits for the client.
+/// Reads the whole body, so that no later step waits for the client.
 pub(super) async fn read_body(request: Request, next: Next) -> Response {
     let (parts, body) = request.into_parts();
     let whole = Bytes::from_request(Request::from_parts(parts.clone(), body), &());

@@ -1,5 +1,5 @@
-//! The JSON API of the web page and of the commands that ask a server over the network: everything under `/api`. Its
-//! document is `api/openapi.json`; a test compares it with the real responses.
+//! The JSON API of the web page and of the commands that ask a server over the network: everything under `/api`.
+//! `api/openapi.json` documents the API, and a test compares this document with the real responses.
 
 mod approvals;
 mod body;
@@ -34,7 +34,7 @@ use super::access::{require_approver, require_operator, require_reader};
 use super::admission::{prove_connection, read_body, take_permit};
 use super::{Admin, status};
 
-/// Returns the routes. Whether the caller may use one is decided by layers here, never in a handler.
+/// Returns the routes. The layers here decide whether the caller may use a route. Handlers never decide that.
 pub(super) fn router(admin: &Admin) -> Router<Admin> {
     let contents = Router::new()
         .route("/api/resources", get(catalog::resources))
@@ -62,7 +62,7 @@ pub(super) fn router(admin: &Admin) -> Router<Admin> {
         .route("/api/teams", get(teams::get))
         .route("/api/openapi.json", get(openapi::get))
         .route("/api/{*path}", any(unknown));
-    // Every path needs an operator, except the one that makes somebody an operator.
+    // Every path requires an operator, except the login.
     reports
         .merge(contents)
         .merge(decisions)

@@ -1,6 +1,6 @@
-//! Decides who sent a request: the owner of the configured token, of a token of the OAuth issuer with the scope of
-//! operators, or of a session that was opened with one of these tokens. If neither a token nor a scope is configured,
-//! only requests of this machine are accepted.
+//! Decides who sent a request: the owner of the configured token, the owner of a token of the OAuth issuer with the
+//! scope of operators, or the owner of a session that was opened with one of these tokens. If neither a token nor a
+//! scope is configured, only requests from this machine are accepted.
 
 mod attempts;
 mod sessions;
@@ -27,21 +27,21 @@ use larder_runtime::host_policy::HostPolicy;
 pub(crate) const COOKIE_NAME: &str = "larder_admin";
 /// The header with the secret of a session.
 pub(crate) const CSRF_HEADER: HeaderName = HeaderName::from_static("x-larder-csrf");
-/// Headers that proxies add: whole names, and how names begin and end.
+/// Headers that proxies add: whole names, and the beginnings and ends of names.
 const PROXY_HEADERS: [&str; 3] = ["forwarded", "via", "cdn-loop"];
 const PROXY_PREFIXES: [&str; 4] = ["x-forwarded", "x-original-", "x-envoy-", "cf-"];
 const PROXY_SUFFIXES: [&str; 2] = ["-ip", "-addr"];
 
-/// Why a request is not answered.
+/// Why a request is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Denied {
-    /// It has no credential.
+    /// The request has no credential.
     NoCredential,
-    /// Its credential is not valid.
+    /// The credential is not valid.
     Invalid(String),
-    /// Its credential does not have this scope.
+    /// The credential does not have this scope.
     MissingScope(String),
-    /// Its credential cannot be verified at the moment.
+    /// The credential cannot be verified at the moment.
     Unavailable(String),
     /// The client has sent too many wrong tokens.
     TooManyAttempts(TooManyAttempts),
@@ -102,7 +102,7 @@ impl Authentication {
         token.into_iter().chain(scope).collect()
     }
 
-    /// Returns the sender of a request, if its `Authorization` header has a credential.
+    /// Returns the sender of a request with a credential in the `Authorization` header.
     pub(crate) async fn by_header(&self, head: Head<'_>) -> Result<Operator, Denied> {
         let mut values = head.headers.get_all(AUTHORIZATION).iter();
         let value = match (values.next(), values.next()) {
@@ -169,7 +169,7 @@ impl Authentication {
             self.token
                 .is_some_and(|own| bool::from(own.bytes().ct_eq(given.bytes())))
         };
-        // A token of the issuer uses up an attempt only after it was verified, which takes time.
+        // A token of the issuer counts as an attempt only after its verification, which takes time.
         match self
             .attempts
             .check(client, Instant::now(), || is_issued || is_own())
@@ -181,7 +181,7 @@ impl Authentication {
         }
         let verified = self.verify_issued(token).await;
         if matches!(verified, Err(Denied::Invalid(_) | Denied::MissingScope(_))) {
-            // The result does not matter: the next token may be one too many.
+            // The result is ignored: the next token may exceed the limit.
             _ = self.attempts.check(client, Instant::now(), || false);
         }
         verified
@@ -197,8 +197,8 @@ impl Authentication {
         }
     }
 
-    /// Whether only a process of this machine can have sent the request: no other machine, no page of another host
-    /// (DNS rebinding), and no proxy.
+    /// Whether only a process on this machine can have sent the request: no other machine, no page of another host (DNS
+    /// rebinding), and no proxy.
     fn is_of_this_machine(&self, head: Head<'_>) -> bool {
         self.is_local
             && head
@@ -225,7 +225,7 @@ impl Authentication {
         })
     }
 
-    /// Checks the secret of the session, if a cookie authenticates the request.
+    /// Checks the secret of the session if a cookie authenticates the request.
     pub(crate) fn check_csrf(
         &self,
         operator: &Operator,
@@ -263,7 +263,7 @@ impl Authentication {
         self.sessions.close(session);
     }
 
-    /// Whether the operator may still use what was opened with the credential.
+    /// Whether the operator may still use a session or stream that was opened with the credential.
     pub(crate) fn is_current(&self, operator: &Operator) -> bool {
         operator.is_current()
             && operator
@@ -272,8 +272,8 @@ impl Authentication {
                 .is_none_or(|session| self.sessions.is_open(session))
     }
 
-    /// Returns the only caller on whose behalf an operator without a credential may read. `None` if it may not read at
-    /// all: without a credential, the admin address gives out nothing that the endpoint does not.
+    /// Returns the only caller on whose behalf an operator without a credential may read. `None` if such an operator
+    /// may not read: without a credential, the admin address returns only what the endpoint returns too.
     pub(crate) fn anonymous_caller(&self) -> Option<Caller> {
         self.endpoint.anonymous_caller()
     }
@@ -284,7 +284,7 @@ impl Authentication {
     }
 }
 
-/// Whether a proxy adds this header. No list is complete, so whole families of names count.
+/// Whether a proxy adds this header. No list of names is complete, so whole families of names count.
 fn is_of_proxy(name: &HeaderName) -> bool {
     let name = name.as_str();
     PROXY_HEADERS.contains(&name)

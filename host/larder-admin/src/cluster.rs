@@ -1,8 +1,8 @@
-//! The replicas of the server as plain data.
+//! The data about the replicas of the server.
 
 use serde::{Deserialize, Serialize};
 
-/// The connection to the other replicas, and what is known of them.
+/// The connection to the other replicas, and the state of these replicas.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cluster {
     /// Whether there is a connection to NATS.
@@ -15,7 +15,7 @@ pub struct Cluster {
     pub replicas: Vec<Replica>,
     /// The number of URIs that are watched at this replica.
     pub watched: usize,
-    /// The number of those that this replica checks.
+    /// The number of watched URIs that this replica checks.
     pub polled: usize,
     /// How often the connection was made again.
     pub reconnects: u64,
@@ -26,10 +26,10 @@ pub struct Cluster {
 /// Another replica.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Replica {
-    /// Its name.
+    /// The name of the replica.
     pub id: String,
     /// The version of its program.
     pub version: String,
-    /// The time since it was last heard of.
+    /// The time since the last message of the replica.
     pub last_seen_seconds: u64,
 }

@@ -14,7 +14,7 @@ use larder_runtime::history::{Event, EventKind};
 /// The path.
 pub(super) const PATH: &str = "/forget";
 
-/// Whose values to delete.
+/// The provider whose values are deleted.
 #[derive(Debug, Deserialize)]
 pub(super) struct ForgetQuery {
     team: String,
@@ -26,7 +26,7 @@ pub(super) struct ForgetQuery {
 pub struct Forgotten {
     /// Whether the values are deleted.
     pub ok: bool,
-    /// Why they are not.
+    /// Why values were not deleted.
     #[serde(default)]
     pub error: Option<String>,
     /// The number of keys that were deleted.
@@ -38,8 +38,8 @@ pub struct Forgotten {
     pub documents: u64,
 }
 
-/// Whoever sends this request can delete, so it needs what a reload needs: the token, or an address that only this
-/// machine can reach.
+/// The sender of this request can delete values, so the same credential is required as for a reload: the token, or an
+/// address that only this machine can reach.
 pub(super) async fn post(State(admin): State<Admin>, Query(query): Query<ForgetQuery>) -> Response {
     if !admin.0.may_reload {
         let message =

@@ -13,7 +13,7 @@ pub struct IndexStatus {
     pub bytes: u64,
     /// The number of resources that have to be read.
     pub pending: u64,
-    /// Why it is not complete.
+    /// Why the index is not complete.
     pub error: Option<String>,
 }
 

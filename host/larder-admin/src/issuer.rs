@@ -1,4 +1,4 @@
-//! The state of the OAuth issuer as plain data, and what it means for the server.
+//! The state of the OAuth issuer as plain data, and its effect on the server.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 pub struct Issuer {
     /// The issuer.
     pub issuer: String,
-    /// The number of keys in use. Without one, its tokens are refused.
+    /// The number of keys in use. If it is zero, all tokens of the issuer are refused.
     pub keys: usize,
     /// When the keys were fetched last.
     pub fetched: Option<String>,
@@ -20,14 +20,14 @@ pub struct Issuer {
 /// Why keys could not be fetched.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FetchError {
-    /// When it happened.
+    /// When the fetch failed.
     pub at: String,
     /// The error message.
     pub message: String,
 }
 
 impl Issuer {
-    /// Returns what is wrong, in a sentence, and whether all requests are refused because of it.
+    /// Returns the problem, in a sentence, and whether all requests are refused because of it.
     pub(super) fn problem(&self) -> Option<(String, bool)> {
         let Self {
             issuer,

@@ -1,6 +1,6 @@
-//! The admin listener for operators and monitoring: liveness, readiness, metrics, status, the operators' page and its API.
-//! It is separate from the MCP listener. Operators can approve or reject what components request there, make the server
-//! read its configuration again, and delete the stored values of a provider.
+//! The admin listener for operators and monitoring: liveness, readiness, metrics, status, the operators' page and its
+//! API. It is separate from the MCP listener. Operators use it to approve or reject the requests of components, to make
+//! the server read its configuration again, and to delete the stored values of a provider.
 
 mod access;
 mod admission;
@@ -70,7 +70,8 @@ const MAX_CONNECTIONS: usize = 32;
 /// Maximum time until a request head is complete, and its maximum size.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_HEAD: usize = 32 << 10;
-/// Maximum lifetime of a connection, and of one with a stream of events: its client connects again.
+/// Maximum lifetime of a connection. It also applies to a connection with a stream of events, whose client connects
+/// again.
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(30);
 const STREAM_TIMEOUT: Duration = Duration::from_secs(600);
 /// How long to wait after `accept` failed.
@@ -79,41 +80,41 @@ const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(200);
 /// The configuration of the admin listener.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
-    /// The address to listen on; `None` if it is off.
+    /// The address to listen on; `None` if the listener is off.
     pub listen: Option<ListenAddress>,
-    /// Whether the address is in the configuration file. If it is in use, this decides between an error and a
-    /// warning.
+    /// Whether the address is in the configuration file. If another process uses the address, this decides between an
+    /// error and a warning.
     pub is_explicit: bool,
-    /// Host names that requests may have, besides loopback names and IP addresses.
+    /// Host names that requests may have, in addition to loopback names and IP addresses.
     pub hosts: Vec<String>,
     /// The digest of the token of operators; `None` if there is none.
     pub token: Option<Digest>,
-    /// The scope that makes a token of the OAuth issuer one of an operator; `None` if there is none.
+    /// The scope with which a token of the OAuth issuer is a token of an operator; `None` if there is no such scope.
     pub scope: Option<String>,
-    /// The reverse proxies whose headers tell the address of the client.
+    /// The reverse proxies whose headers contain the address of the client.
     pub trusted_proxies: TrustedProxies,
 }
 
-/// What the admin listener shows of a team.
+/// The data of a team that the admin listener shows.
 #[derive(Debug, Clone)]
 pub struct TeamView {
     /// The folder with its components.
     pub plugins: PathBuf,
-    /// Its catalog.
+    /// The catalog of the team.
     pub catalog: Reader,
-    /// The values that its providers store.
+    /// The values that the providers of the team store.
     pub key_value: KeyValueStore,
     /// The progress of its full-text index.
     pub index: IndexProgress,
-    /// What is loading, and the last revisions of each component.
+    /// The components that are loading, and the last revisions of each component.
     pub components: Components,
-    /// Its quota and the use of it; none if there are no teams.
+    /// The quota of the team and its use; none if there are no teams.
     pub quota_usage: Option<Arc<QuotaUsage>>,
-    /// What was approved for its components.
+    /// The approvals for the team's components.
     pub approvals: Approvals,
 }
 
-/// Renders what the catalog contains as MCP clients receive it.
+/// Renders the items of the catalog as MCP clients receive them.
 #[derive(Debug, Clone, Copy)]
 pub struct CatalogJson {
     /// An entry.
@@ -126,7 +127,7 @@ pub struct CatalogJson {
     pub prompt: fn(&OfferedPrompt) -> &[u8],
 }
 
-/// What the admin listener reports, and the reload that it triggers.
+/// The data that the admin listener reports, and the reload that it triggers.
 pub struct Sources {
     /// The teams that are served.
     pub teams: watch::Receiver<Vec<TeamView>>,
@@ -154,7 +155,7 @@ pub struct Sources {
     pub credentials: Arc<dyn EndpointCredentials>,
     /// Renders the catalog.
     pub catalog_json: CatalogJson,
-    /// The drain of the rest of the server, whose state `/readyz` reports.
+    /// The drain of the other parts of the server. `/readyz` reports its state.
     pub server_drain: Drain,
 }
 
@@ -177,8 +178,8 @@ struct Inner {
 }
 
 impl Admin {
-    /// Creates the service without a listener. Its tasks run in a drain of their own, so that it can still
-    /// report while the rest of the server stops.
+    /// Creates the service without a listener. Its tasks run in a separate drain, so that the service can still report
+    /// while the other parts of the server stop.
     pub fn new(config: &Config, sources: Sources, drain: Drain) -> Self {
         let host_policy = HostPolicy::new(&config.hosts, &[])
             .with_addresses()
@@ -203,7 +204,7 @@ impl Admin {
         }))
     }
 
-    /// Serves requests until its own drain stops.
+    /// Serves requests until the service's own drain stops.
     pub async fn serve(self, listener: Listener) {
         match listener {
             Listener::Tcp(listener) => self.serve_connections(listener).await,
@@ -275,7 +276,7 @@ impl Admin {
             request.extensions_mut().insert(connection.clone());
             router.call(request)
         });
-        // `axum::serve` has no timeouts. One request per connection, so that idle connections do not use up the
+        // `axum::serve` has no timeouts. Each connection has one request, so that idle connections do not use up the
         // limit.
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())

@@ -30,8 +30,8 @@ pub(super) async fn get(State(admin): State<Admin>, headers: HeaderMap) -> Respo
     }
 }
 
-/// Whether the client asks for OpenMetrics, as Prometheus does. `*/*` does not count: it is a person or a client
-/// for the older format.
+/// Whether the client requests OpenMetrics, as Prometheus does. `*/*` does not count: it is sent by browsers, and by
+/// clients that expect the older format.
 fn accepts_open_metrics(headers: &HeaderMap) -> bool {
     let values = headers
         .get_all(ACCEPT)

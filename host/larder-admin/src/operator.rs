@@ -1,4 +1,4 @@
-//! Who uses the admin address, and what they may do there.
+//! The user of the admin address, and the rights of the user.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -13,16 +13,16 @@ use larder_model::resource::Caller;
 /// How often a stream checks whether its credential is still valid.
 const VALIDITY_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The credentials of the MCP endpoint, as far as the admin address uses them.
+/// The part of the MCP endpoint's credentials that the admin address uses.
 pub trait EndpointCredentials: Send + Sync {
-    /// Verifies a token of the OAuth issuer, whatever the teams of its subject.
+    /// Verifies a token of the OAuth issuer. The teams of its subject are not checked.
     fn verify<'a>(
         &'a self,
         token: &'a str,
     ) -> BoxFuture<'a, Result<Box<dyn IssuedToken>, TokenError>>;
 
-    /// Returns the caller of requests without a credential; `None` if the endpoint accepts no such requests from any
-    /// process of this machine.
+    /// Returns the caller of requests without a credential. `None` unless the endpoint accepts such requests from every
+    /// process on this machine.
     fn anonymous_caller(&self) -> Option<Caller>;
 }
 
@@ -34,20 +34,20 @@ pub trait IssuedToken: Send + Sync {
     fn issuer(&self) -> &str;
     /// The id of the token.
     fn id(&self) -> Option<&str>;
-    /// Whether it has this scope.
+    /// Whether the token has this scope.
     fn has_scope(&self, scope: &str) -> bool;
-    /// When it expires.
+    /// When the token expires.
     fn expires(&self) -> SystemTime;
-    /// Whether it is still valid.
+    /// Whether the token is still valid.
     fn is_current(&self) -> bool;
 }
 
-/// Why a token of the OAuth issuer is not accepted. It contains nothing of the token.
+/// Why a token of the OAuth issuer is not accepted. The error contains no part of the token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TokenError {
-    /// It is not valid.
+    /// The token is not valid.
     Invalid(String),
-    /// It cannot be verified at the moment.
+    /// The token cannot be verified at the moment.
     Unavailable(String),
 }
 
@@ -67,9 +67,9 @@ pub(crate) enum Credential {
 pub(crate) struct PageSession {
     /// The digest of its id.
     pub(crate) id: Digest,
-    /// The digest of the secret that requests with effects contain.
+    /// The digest of the secret that requests with effects must contain.
     pub(crate) csrf: Digest,
-    /// When it ends.
+    /// When the session ends.
     pub(crate) expires: SystemTime,
 }
 
@@ -92,7 +92,7 @@ impl fmt::Debug for Operator {
 }
 
 impl Credential {
-    /// The word for it in responses.
+    /// The word for the credential in responses.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             Self::Loopback => "loopback",
@@ -150,8 +150,8 @@ impl Operator {
         }
     }
 
-    /// Whether the operator may approve what components request. Any process of this machine can send a request without
-    /// a credential, so it must not be able to approve.
+    /// Whether the operator may approve the requests of components. Any process on this machine can send a request
+    /// without a credential, so a request without a credential must not approve.
     pub(crate) fn may_approve(&self) -> bool {
         !matches!(self.credential, Credential::Loopback)
     }

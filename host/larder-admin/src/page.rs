@@ -1,5 +1,5 @@
-//! The page for operators: the files of `assets`, which are part of the program. They contain nothing of this server, so
-//! they need no credential; what the page shows comes from the API.
+//! The page for operators: the files of `assets`, which are part of the program. These files contain no data of this
+//! server, so they need no credential. The page gets its data from the API.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -17,7 +17,7 @@ pub(super) const PATH: &str = "/";
 pub(super) const ASSETS: &str = "/assets/{*path}";
 /// The file at the path of the page.
 const INDEX: &str = "index.html";
-/// Browsers ask each time whether a file changed: the server may have been replaced by another version.
+/// Browsers check each time whether a file changed, because the server may have been replaced by another version.
 const REVALIDATE: HeaderValue = HeaderValue::from_static("no-cache");
 
 macro_rules! files {
@@ -43,7 +43,7 @@ const FILES: &[(&str, &[u8])] = files![
     "views/templates.js"
 ];
 
-/// A file as it is sent.
+/// A file in the form in which it is sent.
 struct Asset {
     content: &'static [u8],
     content_type: &'static str,
@@ -95,7 +95,7 @@ fn is_known(etag: &HeaderValue, headers: &HeaderMap) -> bool {
 }
 
 impl Asset {
-    /// None if the path has no known ending, which a test prevents.
+    /// None if the path has no known ending. A test prevents this.
     fn new(path: &str, content: &'static [u8]) -> Option<Self> {
         let (_, ending) = path.rsplit_once('.')?;
         let content_type = match ending {

@@ -1,4 +1,4 @@
-//! The path `/reload`, which does what SIGHUP does, and returns the result.
+//! The path `/reload`, which has the same effect as SIGHUP, and returns the result.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,9 +18,9 @@ pub(super) const PATH: &str = "/reload";
 /// The result of a reload.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reloaded {
-    /// Whether the configuration in the file is in effect, except for what needs a restart.
+    /// Whether the configuration in the file is in effect, except for values that need a restart.
     pub ok: bool,
-    /// Why it is not.
+    /// Why the configuration is not in effect.
     pub errors: Vec<String>,
     /// The keys whose values in the file take effect only after a restart.
     pub needs_restart: Vec<String>,
@@ -43,8 +43,8 @@ impl fmt::Debug for ReloadTrigger {
     }
 }
 
-/// Whoever sends this request grants nothing: the file decides. It needs the token, or an address that only this
-/// machine can reach, because each reload costs CPU time.
+/// The sender of this request cannot grant anything, because the file decides. The token, or an address that only this
+/// machine can reach, is required because each reload costs CPU time.
 pub(super) async fn post(State(admin): State<Admin>) -> Response {
     if !admin.0.may_reload {
         let message =

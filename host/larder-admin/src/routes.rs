@@ -21,7 +21,7 @@ use larder_runtime::health::{HealthProblem, Impact};
 const PATHS: &str =
     "/ for the page, /livez, /readyz, /metrics and /status, or POST /reload and /forget";
 
-/// Returns the service of all connections.
+/// Returns the service for all connections.
 pub(super) fn router(admin: Admin) -> Router {
     let reports = Router::new()
         .route("/metrics", get(metrics::get))
@@ -40,7 +40,7 @@ pub(super) fn router(admin: Admin) -> Router {
         .route("/readyz", get(ready))
         .fallback(not_found)
         .with_state(admin.clone());
-    // The checks are around the routes, because a route adds `Allow` to every response to another method.
+    // The checks are outside of the routes, because a route adds `Allow` to every response to another method.
     Router::new()
         .fallback_service(routes)
         .layer(from_fn(require_method))
@@ -50,7 +50,7 @@ pub(super) fn router(admin: Admin) -> Router {
         .layer(map_response(security_headers::add))
 }
 
-/// Nothing is kept by browsers, except what says that it may.
+/// Browsers store no response, unless the response allows it.
 async fn forbid_caching(mut response: Response) -> Response {
     response
         .headers_mut()
@@ -63,7 +63,7 @@ async fn live() -> Response {
     text(StatusCode::OK, "ok".into())
 }
 
-/// Load balancers have no token: without one, the response gives no reasons, and names no problems.
+/// Load balancers have no token. A response without a token contains no reasons and names no problems.
 async fn ready(State(admin): State<Admin>, request: Request) -> Response {
     let (reasons, problems) = admin.problems();
     let status = if reasons.is_empty() {
@@ -76,7 +76,7 @@ async fn ready(State(admin): State<Admin>, request: Request) -> Response {
         ready: bool,
         #[serde(skip_serializing_if = "Option::is_none")]
         reasons: Option<Vec<String>>,
-        /// What only the operator has to know.
+        /// Problems that only the operator has to know.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         problems: Vec<String>,
     }
@@ -102,7 +102,7 @@ async fn not_found() -> Response {
 }
 
 impl Admin {
-    /// Returns what is not a problem, and what an operator may not expect.
+    /// Returns notices: they are not problems, but an operator may not expect them.
     pub(super) fn notices(&self) -> Vec<String> {
         let all = self.0.sources.health.problems().into_iter();
         all.filter(|found| found.impact == Impact::Notice)

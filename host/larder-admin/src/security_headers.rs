@@ -1,5 +1,5 @@
-//! Headers that restrict what browsers do with responses. All responses have the same headers: a
-//! browser may interpret a response as a page although it is none, and must then restrict it like the page.
+//! Headers that restrict what browsers do with responses. All responses have the same headers: a browser may interpret
+//! any response as a page, and must then restrict it like the page.
 
 use axum::response::Response;
 use http::header::{
@@ -7,8 +7,8 @@ use http::header::{
     X_FRAME_OPTIONS,
 };
 
-/// The page uses only files of this server. Images of resources are shown from `data:` and `blob:` URLs. Scripts cannot
-/// turn text into elements.
+/// The page uses only files of this server. Images of resources have `data:` and `blob:` URLs. Scripts cannot create
+/// elements from text.
 const CONTENT_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; \
      font-src 'self'; connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; \
      frame-ancestors 'none'; require-trusted-types-for 'script'";

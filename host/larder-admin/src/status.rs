@@ -1,5 +1,5 @@
-//! The status of the server as plain data: the paths `/status` and `/api/status`. It contains the names of settings and
-//! variables, but never their values.
+//! The status of the server as plain data: the paths `/status` and `/api/status`. The status contains the names of
+//! settings and variables, but never their values.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -31,11 +31,11 @@ pub struct Status {
     pub started: String,
     /// Whether the server should receive requests.
     pub ready: bool,
-    /// Why the server is not ready; empty if it is.
+    /// Why the server is not ready; empty if it is ready.
     pub reasons: Vec<String>,
     /// Other problems.
     pub problems: Vec<String>,
-    /// What is not a problem, and what an operator may not expect.
+    /// Notices, which are not problems, but which an operator may not expect.
     #[serde(default)]
     pub notices: Vec<String>,
     /// The keys whose values in the configuration file take effect only after a restart.
@@ -60,7 +60,7 @@ pub struct Status {
 /// The memory budget and its use.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Memory {
-    /// Its size in bytes.
+    /// The size of the memory budget in bytes.
     pub limit: u64,
     /// The used bytes, by use.
     pub used: BTreeMap<String, u64>,
@@ -71,11 +71,11 @@ pub struct Memory {
 /// The status of a team.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Team {
-    /// Its name.
+    /// The name of the team.
     pub team: String,
     /// The folder with its components.
     pub plugins: String,
-    /// What its approvals and stored values belong to: the folder as it is configured, or a name.
+    /// The key of the team's approvals and stored values: the configured path of the folder, or a name.
     #[serde(default)]
     pub state_key: String,
     /// The providers that are served.
@@ -87,14 +87,14 @@ pub struct Team {
     pub more_rejected: usize,
     /// Revisions that wait for `larder approve`.
     pub pending_approval: Vec<PendingApproval>,
-    /// Which providers offer the same URIs and templates; one of them has each.
+    /// Which providers offer the same URIs and templates. Each of these is served by one of the providers.
     pub collisions: Vec<String>,
-    /// What providers store, also those without a component.
+    /// The values that providers store. Providers without a component are included.
     #[serde(default)]
     pub stored: Vec<StoredValues>,
 }
 
-/// What a provider stores in its key-value store.
+/// The values of a provider in the key-value store.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct StoredValues {
     /// The name of the provider.
@@ -110,19 +110,19 @@ pub struct StoredValues {
 /// The status of a provider.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Provider {
-    /// Its name.
+    /// The name of the provider.
     pub name: String,
     /// The digest of its component.
     pub digest: String,
-    /// The number of this load of a component, counted over all providers.
+    /// The number of this load of a component. All loads of all providers are counted.
     pub revision: u64,
-    /// When it was loaded.
+    /// When the revision was loaded.
     pub since: String,
     /// The version that the component reports.
     pub version: Option<String>,
     /// The number of resources in the catalog.
     pub resources: usize,
-    /// Whether it has more resources than the catalog holds.
+    /// Whether the provider has more resources than the catalog holds.
     pub has_more: bool,
     /// The number of templates.
     pub templates: usize,
@@ -132,33 +132,32 @@ pub struct Provider {
     /// The number of prompts that clients can get.
     #[serde(default)]
     pub prompts: usize,
-    /// URI prefixes that it claims.
+    /// The URI prefixes that the provider claims.
     pub claims: Vec<String>,
-    /// What was omitted from its lists, and why.
+    /// What was omitted from the provider's lists, and why.
     pub omitted: Vec<String>,
-    /// Settings that are unknown, missing or invalid, by the provider's own declarations.
+    /// Settings that are unknown, missing or invalid, according to the provider's declarations.
     #[serde(default)]
     pub setting_problems: Vec<String>,
-    /// The grants that its author requests, from `NAME.toml`.
+    /// The grants that the author requests in `NAME.toml`.
     pub requested: Vec<String>,
     /// The grants from the operator's configuration.
     pub allowed: Vec<String>,
-    /// The grants in effect: those of the operator, and the requested ones that were approved.
+    /// The grants in effect: the operator's grants, and the approved requests.
     pub grants: Grants,
     /// The number of calls by outcome; outcomes that did not occur are omitted.
     pub calls: BTreeMap<String, u64>,
-    /// What went wrong last.
+    /// The last error.
     pub last_error: Option<LastError>,
-    /// How long its circuit breaker stays open because calls faulted, in milliseconds; `None` if it is
-    /// closed.
+    /// How long the provider's circuit breaker stays open after faults, in milliseconds; `None` if it is closed.
     pub circuit_open_ms: Option<u64>,
-    /// How long the circuit breaker of its list stays open, in milliseconds; `None` if it is closed.
+    /// How long the circuit breaker of the provider's list stays open, in milliseconds; `None` if it is closed.
     #[serde(default)]
     pub list_circuit_open_ms: Option<u64>,
     /// The same of its search.
     #[serde(default)]
     pub search_circuit_open_ms: Option<u64>,
-    /// Its part of the full-text index; `None` if it has none.
+    /// The provider's part of the full-text index; `None` if it has none.
     #[serde(default)]
     pub index: Option<IndexStatus>,
 }
@@ -174,9 +173,9 @@ pub struct Grants {
     pub env: Vec<String>,
     /// Folders: `/srv/docs as /docs (read)`.
     pub dirs: Vec<String>,
-    /// Hosts to which it may send HTTP requests: `https://api.example.com GET,HEAD`.
+    /// Hosts to which the provider may send HTTP requests: `https://api.example.com GET,HEAD`.
     pub hosts: Vec<String>,
-    /// Hosts to which it may open TCP connections: `db.internal:5432`.
+    /// Hosts to which the provider may open TCP connections: `db.internal:5432`.
     #[serde(default)]
     pub tcp: Vec<String>,
     /// Buckets of the key-value store: `shared`, `caller`.
@@ -184,10 +183,10 @@ pub struct Grants {
     pub key_value: Vec<String>,
 }
 
-/// What went wrong last.
+/// The last error of a provider.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct LastError {
-    /// When it happened.
+    /// When the error happened.
     pub at: String,
     /// The operation that failed.
     pub operation: String,
@@ -204,7 +203,7 @@ pub struct Rejected {
     pub file: String,
     /// The digest of the file, if the file could be read.
     pub digest: Option<String>,
-    /// Why it is rejected.
+    /// Why the component is rejected.
     pub reason: String,
     /// Since when.
     pub since: String,
@@ -223,7 +222,7 @@ pub struct PendingApproval {
     pub since: String,
 }
 
-/// The response of both paths. Who may see it is decided by the layers around each.
+/// The response of both paths. The layers around each path decide who may see it.
 pub(super) async fn get(State(admin): State<Admin>) -> Response {
     json(StatusCode::OK, &Status::of(&admin))
 }

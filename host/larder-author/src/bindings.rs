@@ -31,10 +31,10 @@ macro_rules! runtime {
     };
 }
 
-/// The runtime module that the Go bindings import. It is from the authors of the generator and has no
-/// dependencies. It is written next to the bindings, so that no module has to be downloaded. It is newer than
-/// the generator: the version that belongs to the generator lets Go's garbage collector read the clock while
-/// the host allocates memory, which traps. That is the only difference.
+/// The runtime module that the Go bindings import. The module is from the authors of the generator and has no
+/// dependencies. It is written next to the bindings, so that no module has to be downloaded. Its version is newer than
+/// the generator. The only difference is this: in the version of the generator, Go's garbage collector reads the clock
+/// while the host allocates memory, which traps.
 const GO_RUNTIME: &[(&str, &str)] = runtime![
     "go.mod",
     "LICENSE",
@@ -71,7 +71,7 @@ pub fn bindings(
 }
 
 fn c() -> Box<dyn WorldGenerator> {
-    // A fixed name, so that the generated names do not depend on the abilities.
+    // The name is fixed, so that the generated names do not depend on the abilities.
     wit_bindgen_c::Opts {
         rename_world: Some("provider".into()),
         ..Default::default()
@@ -79,7 +79,7 @@ fn c() -> Box<dyn WorldGenerator> {
     .build()
 }
 
-/// Defines a macro for each ability in the header, since C code cannot find out which types exist.
+/// Defines a macro for each ability in the header, because C code cannot find out which types exist.
 fn define_abilities(files: &mut Files, abilities: &[Ability]) {
     let Some(header) = files.get_mut("provider.h") else {
         return;
@@ -90,7 +90,7 @@ fn define_abilities(files: &mut Files, abilities: &[Ability]) {
             .interface()
             .trim_end_matches("-provider")
             .to_ascii_uppercase();
-        // The plural, as in `--with`.
+        // The name has the plural, as in `--with`.
         let plural = if matches!(ability, Ability::Search | Ability::Settings) {
             ""
         } else {

@@ -25,7 +25,7 @@ const FILES: &[(&str, &str)] = files![
     "world.wit"
 ];
 
-/// What a provider may export beyond resources.
+/// The optional interfaces that a provider may export in addition to resources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Ability {
     /// Completion of template variables.
@@ -131,7 +131,7 @@ mod tests {
         );
     }
 
-    /// Returns the names of the interfaces, without those that only contain types.
+    /// Returns the names of the interfaces. Interfaces that only contain types are omitted.
     fn names<'a>(resolve: &Resolve, keys: impl Iterator<Item = &'a WorldKey>) -> String {
         let names = keys.map(|key| resolve.name_world_key(key));
         let short = |name: String| {
@@ -185,7 +185,7 @@ mod tests {
         );
     }
 
-    /// The world of the contract with all optional interfaces contains the same interfaces as an assembled one.
+    /// The world of the contract with all optional interfaces contains the same interfaces as an assembled world.
     #[test]
     fn interactive_provider_has_all_abilities() {
         let (resolve, assembled) = world(&Ability::ALL).unwrap();

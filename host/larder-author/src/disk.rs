@@ -23,8 +23,8 @@ pub fn replace(path: &Path, bytes: &[u8]) -> Result<(), DiskError> {
     Replacement::write(path, bytes)?.apply()
 }
 
-/// A file that is completely written, under another name in the same folder. Several of them can be applied at almost
-/// the same time. Dropping it removes the file.
+/// A file that is completely written, under another name in the same folder. Several replacements can be applied at
+/// almost the same time. Dropping a replacement removes the file.
 #[derive(Debug)]
 pub struct Replacement {
     path: PathBuf,
@@ -57,7 +57,7 @@ impl Replacement {
         Ok(replacement)
     }
 
-    /// Gives the new file the name of the old one.
+    /// Renames the new file to the name of the old file.
     pub fn apply(self) -> Result<(), DiskError> {
         fs::rename(&self.new, &self.path).map_err(|error| DiskError {
             path: self.path.clone(),
@@ -68,12 +68,12 @@ impl Replacement {
 
 impl Drop for Replacement {
     fn drop(&mut self) {
-        // There is no such file any more if it was renamed. Another error would hide the first one.
+        // After a rename, the temporary file does not exist any more. Another error would hide the first error.
         let _ = fs::remove_file(&self.new);
     }
 }
 
-/// Writes files into a folder, which is created if necessary. Other files in it remain.
+/// Writes files into a folder. If the folder does not exist, creates it. Other files in it remain.
 pub fn write_into(folder: &Path, files: &Files) -> Result<(), DiskError> {
     for (name, bytes) in files {
         let path = folder.join(name);

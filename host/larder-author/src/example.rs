@@ -2,7 +2,7 @@
 
 use super::project_files::{ProjectLanguage, TextFiles};
 
-/// What the provider of a new project offers.
+/// The example that a new project contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Example {
     /// Only resources.
@@ -22,7 +22,7 @@ macro_rules! interactive {
 }
 
 impl Example {
-    /// Returns the source file that replaces the one in the template.
+    /// Returns the source file that replaces the source file in the template.
     pub(super) fn source(self, language: ProjectLanguage) -> TextFiles {
         match (self, language) {
             (Self::Resources, _) => &[],

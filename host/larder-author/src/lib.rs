@@ -1,6 +1,6 @@
-//! Tools for authors of providers: the contract, bindings for it, project templates, and packing a core
-//! module as a component. Everything is compiled into the program, so that nothing else has to be installed
-//! or downloaded. This module does not depend on the others.
+//! Tools for authors of providers: the contract, bindings for it, project templates, and packing a core module as a
+//! component. All tools are compiled into the program, so that nothing else has to be installed or downloaded. This
+//! crate does not depend on the other crates.
 
 mod bindings;
 mod contract;

@@ -15,7 +15,7 @@ use super::contract::{self, Ability};
 /// Why a module cannot be packed.
 #[derive(Debug, thiserror::Error)]
 pub enum PackError {
-    /// Not a WebAssembly file.
+    /// The file is not WebAssembly.
     #[error(
         "it is not WebAssembly; pack the output of a compiler for `wasm32-wasi` (`GOOS=wasip1 GOARCH=wasm`)"
     )]
@@ -23,7 +23,7 @@ pub enum PackError {
     /// A component, which needs no packing.
     #[error("it is a component already: put it into the plugins folder as it is")]
     Component,
-    /// A program whose `main` runs once, instead of a library with exports.
+    /// The file is a program whose `main` runs once, instead of a library with exports.
     #[error("it is a program, not a library: build it with {LIBRARY}")]
     Program,
     /// Built for another interface.
@@ -47,8 +47,8 @@ pub enum PackError {
     Encode(String),
 }
 
-/// Maximum number of types of components and instances in a module. The world of the contract with everything
-/// counts 15, and a thread with 2 MiB of stack reads more than 900 in each other.
+/// Maximum number of types of components and instances in a module. The world of the contract with all interfaces has
+/// 15 such types, and a thread with 2 MiB of stack can read more than 900 nested types.
 const MAX_NESTED_TYPES: usize = 400;
 const LIBRARY: &str = "`-mexec-model=reactor` (C) or `-buildmode=c-shared` (Go)";
 
@@ -86,7 +86,7 @@ fn may_be_deep(types: &[u8]) -> bool {
 #[derive(Debug, Default)]
 struct CoreModule {
     exports: BTreeSet<String>,
-    /// Whether the linker put the types of a world into it.
+    /// Whether the linker put the types of a world into the module.
     has_types: bool,
 }
 
@@ -122,7 +122,7 @@ impl CoreModule {
         Ok(core)
     }
 
-    /// Adds types, for linkers that do not. The exports determine the world.
+    /// Adds types, for linkers that do not add them. The exports determine the world.
     fn with_types(&self, module: &[u8]) -> Result<Vec<u8>, PackError> {
         let has = |ability: &Ability| {
             let prefix = format!("larder:provider/{}@", ability.interface());

@@ -13,7 +13,7 @@ use super::sdk_files;
 /// The maximum length of a project name.
 const MAX_NAME_LENGTH: usize = 64;
 
-/// Why no project was created. Nothing was written.
+/// Why no project was created. No file was written.
 #[derive(Debug, thiserror::Error)]
 pub enum ScaffoldError {
     /// The name is not valid as a package, a provider and a URI scheme.
@@ -22,7 +22,7 @@ pub enum ScaffoldError {
          letter, such as `my-notes`"
     )]
     Name(String),
-    /// The name of the SDK package, or a name whose NAME.toml would collide with another file.
+    /// The name is the name of the SDK package, or its NAME.toml would collide with another file.
     #[error("`{0}` is reserved; choose another name")]
     Reserved(String),
     /// The folder exists.
@@ -115,7 +115,7 @@ fn files(language: ProjectLanguage, example: Example, name: &str) -> Result<File
     add(example.source(language));
     files.extend(sdk(language));
     if matches!(language, ProjectLanguage::C | ProjectLanguage::Cpp) {
-        // For the other languages the compiler reads the contract, or the SDK contains bindings.
+        // For the other languages, the compiler reads the contract or the SDK contains bindings.
         let abilities: &[Ability] = match example {
             Example::Resources => &[],
             Example::Interactive => &[
@@ -135,7 +135,7 @@ fn files(language: ProjectLanguage, example: Example, name: &str) -> Result<File
     Ok(files)
 }
 
-/// Writes into a temporary folder and renames it, so that an interruption leaves no partial project.
+/// Writes into a temporary folder and renames it, so that an interrupted run leaves no partial project.
 fn write_project(folder: &Path, files: &Files) -> Result<(), DiskError> {
     let failed = |error| DiskError {
         path: folder.to_owned(),
@@ -189,7 +189,7 @@ mod tests {
         }
     }
 
-    /// The examples are in the same files and of the same names, so that the tests of a project fit both.
+    /// Both examples have the same files and the same names, so that the tests of a project are valid for both.
     #[test]
     fn an_interactive_example_replaces_the_source_file() {
         for language in ProjectLanguage::ALL {

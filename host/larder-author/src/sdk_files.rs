@@ -1,4 +1,4 @@
-//! The files of the SDK of each language. A project contains them, so that no package of Larder has to be
+//! The files of the SDK of each language. A project contains these files, so that no package of Larder has to be
 //! downloaded.
 
 use super::contract;
@@ -37,7 +37,7 @@ pub(super) fn sdk(language: ProjectLanguage) -> Vec<(&'static str, TextFiles)> {
     }
 }
 
-/// Unlike the manifest in the repository, it does not belong to a workspace.
+/// Unlike the manifest in the repository, this manifest does not belong to a workspace.
 const RUST_SDK_MANIFEST: TextFiles = &[(
     "Cargo.toml",
     include_str!("../templates/rust/sdk/Cargo.toml.in"),

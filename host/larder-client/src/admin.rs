@@ -1,5 +1,5 @@
-//! Requests to the admin address of a server: its status, a reload, and the deletion of the values of a provider. This
-//! is plain HTTP, not MCP, with the same limits.
+//! Requests to the admin address of a server: its status, a reload, and the deletion of the values of a provider. These
+//! requests are plain HTTP instead of MCP, with the same limits.
 
 use serde::de::DeserializeOwned;
 

@@ -37,7 +37,7 @@ pub struct ClientBuilder {
     revision: Option<Revision>,
 }
 
-/// Hides the values of secrets: the token, and all headers, since any header may be a key.
+/// The values of secrets are hidden: the token, and all headers, because any header may be a key.
 impl fmt::Debug for ClientBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let headers: Vec<_> = self.http.headers.iter().map(|(name, _)| name).collect();
@@ -71,7 +71,8 @@ impl ClientBuilder {
         self
     }
 
-    /// Trusts these certificates (PEM) besides those of the system: that of a private authority, or a self-signed one.
+    /// Trusts these certificates (PEM) in addition to the certificates of the system: the certificate of a private
+    /// authority, or a self-signed one.
     #[must_use]
     pub fn ca(mut self, pem: impl Into<Vec<u8>>) -> Self {
         self.http.ca = Some(pem.into());
@@ -155,8 +156,8 @@ impl ClientBuilder {
         .await
     }
 
-    /// Starts a server process and connects to its standard input and output. [`Client::close`] ends the
-    /// process; dropping the client kills it. Its stderr goes where the command directs it.
+    /// Starts a server process and connects to its standard input and output. [`Client::close`] ends the process;
+    /// dropping the client kills it. The command determines where the stderr of the process goes.
     pub async fn spawn(self, command: Command) -> Result<Client, ClientError> {
         let (child, input, output) = Child::start(command)?;
         let lines = LineTransport::new(input, output).with_child(child);

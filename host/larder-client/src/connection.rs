@@ -57,10 +57,10 @@ impl Client {
             .await
     }
 
-    /// Reads a resource and calls `on_progress` with each progress report. If that returns
-    /// [`ControlFlow::Break`], the read is cancelled and the result is [`ClientError::Cancelled`]. Dropping
-    /// the future cancels the read as well: at once in revision 2026-07-28, and otherwise when the next
-    /// request is sent or the session or pipe ends.
+    /// Reads a resource and calls `on_progress` with each progress report. If `on_progress` returns
+    /// [`ControlFlow::Break`], the read is cancelled and the result is [`ClientError::Cancelled`]. Dropping the future
+    /// cancels the read as well: at once in revision 2026-07-28, and otherwise when the next request is sent or the
+    /// session or pipe ends.
     ///
     /// ```no_run
     /// # async fn read(client: &mut larder_client::Client) -> Result<(), larder_client::ClientError> {
@@ -89,7 +89,7 @@ impl Client {
             .await
     }
 
-    /// Reads a resource unless its current version is `version`. None if it is.
+    /// Reads a resource unless its current version is `version`. None if it is the current version.
     pub async fn read_if_changed(
         &mut self,
         uri: &str,
@@ -128,8 +128,8 @@ impl Client {
         Ok(result.completion)
     }
 
-    /// Returns one page of the resources that a search finds, best first. Only Larder servers support it; with others,
-    /// the error is [`ClientError::Rpc`] with the code -32601.
+    /// Returns one page of the resources that a search finds, best first. Only Larder servers support searches. With
+    /// other servers, the error is [`ClientError::Rpc`] with the code -32601.
     pub async fn search(
         &mut self,
         search: &Search,

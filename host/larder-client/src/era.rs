@@ -6,7 +6,7 @@ use super::revision::Revision;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Era {
-    /// Every request carries its own metadata.
+    /// Every request contains its own metadata.
     Modern,
     /// The handshake has begun and is not complete.
     Handshake(Revision),

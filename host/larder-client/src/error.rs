@@ -8,7 +8,7 @@ use super::limits::MAX_MESSAGE_BYTES;
 /// Why a request has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// Not an HTTP URL.
+    /// The text is not an HTTP URL.
     #[error("`{0}` is not the URL of a server: write one such as http://127.0.0.1:7878/mcp")]
     BadUrl(String),
     /// The token cannot be sent in an HTTP header.
@@ -43,7 +43,7 @@ pub enum ClientError {
     Certificate {
         /// The URL.
         url: String,
-        /// The cause, and what to do.
+        /// The cause of the rejection, and what to do.
         why: String,
     },
     /// The file has no certificates.
@@ -108,7 +108,7 @@ pub enum ClientError {
         /// The server's reason.
         message: String,
     },
-    /// The server does not have the path of the status.
+    /// The server has no status under this path.
     #[error(
         "there is no {0}: give the server's admin address with `--admin`; a server that is older than this command does not have this path"
     )]
@@ -131,7 +131,7 @@ pub enum ClientError {
 }
 
 impl ClientError {
-    /// Returns whether the caller's input is wrong, as opposed to a failed request.
+    /// Returns whether the caller's input is wrong. False if the request failed.
     pub fn is_usage(&self) -> bool {
         matches!(
             self,

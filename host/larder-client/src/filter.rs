@@ -1,8 +1,8 @@
-//! Filters for lists. Only Larder servers support them; others ignore them.
+//! Filters for lists. Only Larder servers support filters; other servers ignore them.
 
 use serde::Serialize;
 
-/// What the items of a list must have in common.
+/// The common properties of the items of a list.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Filter {
     /// The beginning of the URI.
@@ -20,7 +20,7 @@ pub struct Filter {
         skip_serializing_if = "Option::is_none"
     )]
     pub mime_type: Option<String>,
-    /// The team that the item belongs to.
+    /// The team to which the item belongs.
     #[serde(rename = "dev.larder/team", skip_serializing_if = "Option::is_none")]
     pub team: Option<String>,
     /// The provider that offers the item.

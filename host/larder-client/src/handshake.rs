@@ -1,4 +1,5 @@
-//! Detects the era of a server: sends `server/discover`, and `initialize` if the server does not know that.
+//! Detects the era of a server: sends `server/discover`. If the server does not support this method, sends
+//! `initialize`.
 
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ use super::transport::Transport;
 /// methods.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Negotiates the revision: the requested one, or otherwise the newest that both sides support.
+/// Negotiates the revision: the requested revision, or the newest revision that both sides support.
 pub(super) async fn handshake(
     mut transport: Transport,
     requested: Option<Revision>,

@@ -31,13 +31,13 @@ const VERSION_HEADER: HeaderName = HeaderName::from_static("mcp-protocol-version
 
 #[derive(Debug)]
 pub(super) struct HttpTransport {
-    /// The URL as the user knows it, for errors.
+    /// The URL that the user entered, for errors.
     url: Url,
-    /// The URL that requests have.
+    /// The URL to which requests are sent.
     target: Url,
     client: reqwest::Client,
     session: Option<HeaderValue>,
-    /// The request of a legacy session that has no answer yet.
+    /// The request of a legacy session without an answer yet.
     pending_request: Option<u64>,
 }
 
@@ -86,8 +86,8 @@ impl HttpTransport {
         era: Era,
         on_message: OnMessage<'_>,
     ) -> Result<Incoming, ClientError> {
-        // The future of the previous request may have been dropped. In a legacy session the server continues
-        // it.
+        // The future of the previous request may have been dropped. In a legacy session, the server continues such a
+        // request.
         let abandoned = self.pending_request.take();
         self.cancel(abandoned, era).await?;
         self.pending_request = request.id.filter(|_| matches!(era, Era::Legacy(_)));
@@ -101,7 +101,7 @@ impl HttpTransport {
         } else {
             self.answer(response).await
         };
-        // After any other error the server may still be working on the request.
+        // After any other error, the server may still be working on the request.
         if matches!(answer, Ok(_) | Err(ClientError::Cancelled)) {
             self.pending_request = None;
         }
@@ -139,9 +139,8 @@ impl HttpTransport {
         }
     }
 
-    /// Returns the body of the response to a POST without a body. Status 422 means that the request had no effect, and the
-    /// body says why.
-    /// `unknown` says what it means that the server does not know the path.
+    /// Returns the body of the response to a POST without a body. Status 422 means that the request had no effect, and
+    /// the body says why. `unknown` is the explanation if the server does not have the path.
     pub(super) async fn post_empty(&self, unknown: &'static str) -> Result<Vec<u8>, ClientError> {
         let response = self.client.post(self.target.clone()).send().await;
         let response = response.map_err(|error| request_error(&self.url, &error))?;
@@ -168,7 +167,7 @@ impl HttpTransport {
         }
     }
 
-    /// Ends the session. Ignores errors: a server that does not know the session has ended it already.
+    /// Ends the session. Ignores errors: if the server does not have the session, the session has already ended.
     pub(super) async fn end_session(self, era: Era) {
         if self.session.is_some() {
             _ = self
@@ -202,8 +201,8 @@ impl HttpTransport {
         request
     }
 
-    /// Reads an answer. A JSON-RPC error may come with any status; a status without one becomes an error
-    /// itself.
+    /// Reads an answer. A JSON-RPC error may come with any status; an error status without a JSON-RPC error is an error
+    /// too.
     async fn answer(&self, response: Response) -> Result<Incoming, ClientError> {
         let status = response.status();
         let location = response
@@ -291,8 +290,8 @@ impl HttpTransport {
         }
     }
 
-    /// Returns the next message of a stream. None when it ends. In a legacy session, resumes a broken stream
-    /// at the last event; gives up after several attempts without a message. Cancel safe.
+    /// Returns the next message of a stream; none when the stream ends. In a legacy session, resumes a broken stream at
+    /// the last event. Fails after several attempts without a message. Cancel safe.
     pub(super) async fn next(
         &self,
         messages: &mut MessageStream,

@@ -2,7 +2,7 @@
 //! method by its name. It supports revision 2026-07-28, whose requests are self-contained, and falls back to
 //! the `initialize` handshake for older servers. Transports: Streamable HTTP, and one JSON message per line.
 //!
-//! Results are small structs. Fields that they do not name are kept in `rest`.
+//! Results are small structs. Fields without a name in these structs are in `rest`.
 //!
 //! ```no_run
 //! # async fn list() -> Result<(), Box<dyn std::error::Error>> {

@@ -15,9 +15,9 @@ use super::message::{Incoming, OnMessage, Outgoing};
 pub(super) struct LineTransport {
     input: Box<dyn AsyncBufRead + Send + Unpin>,
     output: Box<dyn AsyncWrite + Send + Unpin>,
-    /// The beginning of a line whose rest has not been read. It survives a dropped `receive` future.
+    /// The beginning of a line whose rest has not been read. It is kept when a `receive` future is dropped.
     partial_line: Vec<u8>,
-    /// The request that has no answer yet.
+    /// The request without an answer yet.
     pending_request: Option<u64>,
     child: Option<Box<Child>>,
 }
@@ -77,7 +77,7 @@ impl LineTransport {
         }
     }
 
-    /// Cancels the request that has no answer yet, if there is one.
+    /// Cancels the request without an answer, if there is one.
     pub(super) async fn cancel_pending(&mut self) -> Result<(), ClientError> {
         match self.pending_request.take() {
             Some(id) => self.send(&Outgoing::cancellation(id).body).await,

@@ -19,7 +19,7 @@ use super::transport::Transport;
 /// How many notifications are kept while the client waits for an answer.
 const MAX_EARLY_NOTIFICATIONS: usize = 1_000;
 
-/// What to listen to.
+/// The targets to listen to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ListenTargets {
     /// The resources whose updates are reported.
@@ -75,8 +75,8 @@ impl ListeningClient {
         &self.honoured
     }
 
-    /// Returns the next change. None when the server ends the stream regularly. Not cancel safe: if the
-    /// future is dropped, a change may be lost; listen again then.
+    /// Returns the next change. None when the server ends the stream regularly. Not cancel safe: if the future is
+    /// dropped, a change may be lost. In this case, listen again.
     pub async fn next_change(&mut self) -> Result<Option<ResourceChange>, ClientError> {
         while let Some(notification) = self.next_notification().await? {
             if let Some(change) = notification.change(self.honoured.list) {
@@ -133,7 +133,7 @@ impl ListeningClient {
         self.send_request(method, params, |_| true).await
     }
 
-    /// Returns the changes as a stream. It ends when the server ends it regularly, or after the first error.
+    /// Returns the changes as a stream. The stream ends when the server ends it regularly, or after the first error.
     ///
     /// ```no_run
     /// # async fn listen() -> Result<(), Box<dyn std::error::Error>> {
@@ -166,7 +166,7 @@ impl ListeningClient {
         matches!(self.feed, Feed::Http { .. })
     }
 
-    /// Returns how long to wait before listening again, if the server said so.
+    /// Returns how long to wait before listening again; none if the server did not say so.
     pub(super) fn reconnect_delay(&self) -> Option<Duration> {
         match &self.feed {
             Feed::Http { messages, .. } => messages.retry_delay(),
@@ -303,8 +303,8 @@ impl ListeningClient {
         Ok(listening)
     }
 
-    /// Sends a request. Notifications that arrive before the answer stay in the stream over HTTP; on a pipe
-    /// they are kept if `keep` returns true.
+    /// Sends a request. Over HTTP, notifications that arrive before the answer stay in the stream. On a pipe, they are
+    /// kept if `keep` returns true.
     async fn send_request<T: DeserializeOwned>(
         &mut self,
         method: &str,
@@ -356,12 +356,12 @@ impl ListeningClient {
         Ok(())
     }
 
-    /// Returns whether this answers the `subscriptions/listen` request. A legacy session has none.
+    /// Returns whether this is the answer to the `subscriptions/listen` request. A legacy session has no such request.
     fn ends_listening(&self, message: &Incoming) -> bool {
         self.era == Era::Modern && message.answers(Some(self.listen_id))
     }
 
-    /// Returns the next message that is not a request. Replies to requests.
+    /// Returns the next message that is not a request. Requests are replied to.
     async fn message(&mut self) -> Result<Option<Incoming>, ClientError> {
         loop {
             let message = match &mut self.feed {
@@ -383,8 +383,8 @@ impl ListeningClient {
 }
 
 impl Notification {
-    /// Returns the change that this notification reports. A legacy session reports changes of the lists in
-    /// any case, so they are ignored unless `list` is set.
+    /// Returns the change that this notification reports. A legacy session always reports changes of the lists, so
+    /// these changes are ignored unless `list` is set.
     fn change(&self, list: bool) -> Option<ResourceChange> {
         match &*self.method {
             "notifications/resources/updated" => self.params["uri"]

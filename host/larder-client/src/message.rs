@@ -11,8 +11,8 @@ use super::era::Era;
 use super::error::{ClientError, RpcError};
 use super::results::Progress;
 
-/// The key of a version in `_meta`: in a read request the version that the client has, in the result the
-/// current one.
+/// The key of a version in `_meta`. In a read request it has the version that the client has, in the result the current
+/// version.
 pub(super) const VERSION_KEY: &str = "dev.larder/version";
 /// The error code with which a Larder server reports that the client has the current version.
 pub(super) const NOT_MODIFIED: i64 = -31001;
@@ -112,7 +112,7 @@ impl Incoming {
         serde_json::from_slice(text).map_err(|error| ClientError::NotMcp(error.to_string()))
     }
 
-    /// Returns whether this is the answer to a request. An error without an id answers any request.
+    /// Returns whether this is the answer to a request. An error without an id is an answer to any request.
     pub(super) fn answers(&self, id: Option<u64>) -> bool {
         let is_match = match &self.id {
             Some(answered) => answered.as_u64() == id,
@@ -128,7 +128,7 @@ impl Incoming {
             .is_none_or(|method| method == "notifications/progress")
     }
 
-    /// Returns the notification, if this is one that belongs to no request.
+    /// Returns the notification, if the message is a notification that belongs to no request.
     pub(super) fn notification(self) -> Option<Notification> {
         let method = self
             .method
@@ -144,7 +144,7 @@ impl Incoming {
         self.error.map(|error| error.message)
     }
 
-    /// Returns the progress report, if this is one with this token.
+    /// Returns the progress report, if the message is a progress report with this token.
     pub(super) fn progress(&self, token: u64) -> Option<Progress> {
         let is_match = self.params["progressToken"].as_u64() == Some(token);
         if !is_match || self.method.as_deref() != Some("notifications/progress") {
@@ -153,7 +153,7 @@ impl Incoming {
         serde_json::from_value(self.params.clone()).ok()
     }
 
-    /// Returns the reply, if this is a request of the server.
+    /// Returns the reply, if the message is a request of the server.
     pub(super) fn reply(&self) -> Option<String> {
         let id = self.id.as_ref()?;
         let method = self.method.as_deref()?;

@@ -1,4 +1,4 @@
-//! Results of requests. Fields that have no name here are kept in `rest`.
+//! Results of requests. Fields without a name here are in `rest`.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Number, Value};
@@ -7,7 +7,7 @@ use serde_json::{Map, Number, Value};
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Page<T> {
-    /// The items. The protocol names this field after the list.
+    /// The items. The protocol names this field like the list.
     #[serde(
         alias = "resources",
         alias = "resourceTemplates",
@@ -98,7 +98,7 @@ pub struct Tool {
     pub rest: Map<String, Value>,
 }
 
-/// The result of a tool. If the server asks for input first, `content` is empty and `rest` has the question.
+/// The result of a tool. If the server requests input first, `content` is empty and `rest` has the requests.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolResult {
@@ -149,7 +149,7 @@ pub struct PromptArgument {
     pub rest: Map<String, Value>,
 }
 
-/// The messages of a prompt. If the server asks for input first, there are none, and `rest` has the question.
+/// The messages of a prompt. If the server requests input first, there are no messages, and `rest` has the requests.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PromptResult {
     /// What the prompt is for.
@@ -223,7 +223,7 @@ impl Content {
 /// A progress report.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Progress {
-    /// The amount of work that is done. It only increases.
+    /// The amount of work that is done. The amount only increases.
     pub progress: f64,
     /// The total amount of work, if it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -238,7 +238,7 @@ pub(super) struct CompleteResult {
     pub(super) completion: Completion,
 }
 
-/// The values that a variable may take.
+/// The possible values of a variable.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Completion {

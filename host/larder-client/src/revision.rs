@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// A revision of the protocol: 2026-07-28, or an older one, which begins with a handshake.
+/// A revision of the protocol: 2026-07-28, or an older revision, which begins with a handshake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Revision(&'static str);
 
@@ -18,7 +18,7 @@ pub struct UnknownRevision {
 }
 
 impl Revision {
-    /// All supported revisions, the newest first.
+    /// All supported revisions, newest first.
     pub const ALL: [Self; 5] = [
         Self::MODERN,
         Self("2025-11-25"),

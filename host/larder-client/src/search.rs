@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// What to search for. Only Larder servers support it.
+/// A search request. Only Larder servers support it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Search {

@@ -13,7 +13,7 @@ pub(super) enum Transport {
 }
 
 impl Transport {
-    /// Sends a request and waits for its answer. `on_message` gets the notifications that come first.
+    /// Sends a request and waits for its answer. `on_message` receives the notifications that arrive before the answer.
     pub(super) async fn exchange(
         &mut self,
         request: &Outgoing<'_>,

@@ -1,5 +1,5 @@
-//! Watches resources, and reconnects when the connection fails: when the server says, or with exponential backoff. What
-//! changed in the meantime is reported.
+//! Watches resources, and reconnects when the connection fails: after the time that the server names, or with
+//! exponential backoff. Changes in the meantime are reported.
 
 mod known;
 
@@ -16,24 +16,25 @@ use super::listen::{ListenTargets, ResourceChange};
 
 const INITIAL_BACKOFF: Duration = Duration::from_millis(500);
 const MAX_BACKOFF: Duration = Duration::from_secs(30);
-/// How long a server may not offer something that was watched before. After a restart it accepts requests before slow
-/// providers are loaded.
+/// How long a server may lack a resource that was watched before. After a restart, a server accepts requests before
+/// slow providers are loaded.
 const MAX_LOADING_TIME: Duration = Duration::from_secs(60);
 
-/// What happens during a watch.
+/// An event of a watch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
     /// The watch began, or began again after the connection failed.
     Began {
-        /// What the server will report.
+        /// The targets that the server will report.
         honoured: ListenTargets,
         /// The URIs that cannot be watched.
         refused: Vec<String>,
     },
-    /// Something changed. After a reconnection, this is what differs from before, and the lists in any case.
+    /// A target changed. After a reconnection, the changes are the differences from the earlier state. The lists are
+    /// always reported then.
     Changed(ResourceChange),
-    /// The connection failed, or the server does not offer yet what was watched before. Changes in the meantime are
-    /// reported when it is back.
+    /// The connection failed, or the server does not yet offer a resource that was watched before. Changes in the
+    /// meantime are reported after the reconnection.
     Lost {
         /// The reason.
         why: String,
@@ -42,9 +43,9 @@ pub enum Event {
     },
 }
 
-/// Connects, listens, and calls `on_event` until that returns [`ControlFlow::Break`]. Only the first
-/// connection must succeed. An error that a retry cannot fix, such as an invalid token, ends the watch later
-/// as well. Over HTTP, each URI is read at the start and after each change, to compare its content after a reconnection.
+/// Connects, listens, and calls `on_event` until it returns [`ControlFlow::Break`]. Only the first connection must
+/// succeed. Later, the watch also ends after an error that a retry cannot fix, such as an invalid token. Over HTTP,
+/// each URI is read at the start and after each change, to compare its content after a reconnection.
 pub async fn watch<F>(
     connect: impl Fn() -> F,
     targets: &ListenTargets,
@@ -83,9 +84,9 @@ struct Watcher<'a, E> {
     targets: &'a ListenTargets,
     on_event: E,
     known: KnownContents,
-    /// What the server accepted when the watch began last.
+    /// The targets that the server accepted when the watch last began.
     watched: Option<ListenTargets>,
-    /// Since when the server does not offer a part of that.
+    /// The time since which the server does not offer one of these targets.
     missing_since: Option<Instant>,
     /// The time until the next attempt.
     backoff: Duration,
@@ -95,7 +96,7 @@ struct Watcher<'a, E> {
 enum End {
     /// By the receiver of the events.
     Break,
-    /// By the server, which may say when to reconnect.
+    /// The server ended the stream. It may name the delay before a reconnection.
     OfStream(Option<Duration>),
     /// Before the watch began again, because the server does not offer this URI.
     Missing(String),
@@ -139,7 +140,8 @@ impl<E: FnMut(Event) -> ControlFlow<()>> Watcher<'_, E> {
         })
     }
 
-    /// Returns a URI that was watched before and that the server does not offer, while it may still load it.
+    /// Returns a URI that was watched before and that the server does not offer. None if the server had enough time to
+    /// load it.
     fn missing(&mut self, honoured: &ListenTargets) -> Option<String> {
         let watched = self.watched.as_ref()?;
         let missing = watched
@@ -150,7 +152,7 @@ impl<E: FnMut(Event) -> ControlFlow<()>> Watcher<'_, E> {
         (since.elapsed() < MAX_LOADING_TIME).then(|| missing.clone())
     }
 
-    /// Reports that the watch began, and what changed since it ended.
+    /// Reports that the watch began, and the changes since it ended.
     fn begin(&mut self, honoured: ListenTargets, changed: Vec<String>) -> ControlFlow<()> {
         let is_first = self.watched.replace(honoured.clone()).is_none();
         self.missing_since = None;

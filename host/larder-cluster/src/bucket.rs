@@ -7,7 +7,7 @@ use async_nats::jetstream::stream::{Config, DiscardPolicy, StorageType};
 
 use crate::node::Node;
 
-/// What a new bucket is like.
+/// The properties of a new bucket.
 pub(crate) struct NewBucket {
     pub(crate) description: &'static str,
     /// How long a value is kept.
@@ -15,10 +15,10 @@ pub(crate) struct NewBucket {
     pub(crate) storage: StorageType,
 }
 
-/// Opens a bucket, or creates it: an operator may have created it with other settings.
+/// Opens a bucket. If it does not exist, creates it. An operator may have created the bucket with other settings.
 ///
-/// A bucket is a stream with a certain name and settings. `create_key_value` would create the same stream, but first asks
-/// for the account, and does not understand the answer of NATS 2.9.
+/// A bucket is a stream with a certain name and settings. `create_key_value` would create the same stream, but it first
+/// requests information about the account, and cannot parse the answer of NATS 2.9.
 pub(crate) async fn open(
     node: &Node,
     name: &str,

@@ -16,7 +16,7 @@ use crate::traffic::{Direction, Kind};
 
 /// The interval of batches of interest, and of looking at leases.
 const TICK: Duration = Duration::from_millis(100);
-/// How long all parts of a snapshot may take.
+/// The time within which all parts of a snapshot must arrive.
 const SNAPSHOT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Receives messages until the server stops.
@@ -30,7 +30,7 @@ pub(crate) async fn receive(node: Arc<Node>) {
     }
 }
 
-/// The subscriptions outlive the connection: the client makes them again.
+/// The subscriptions remain after the connection ends: the client creates them again.
 async fn subscribe(node: &Node) -> Result<SelectAll<async_nats::Subscriber>, SubscribeError> {
     let own_snapshot = format!("snapshot.{}", node.id);
     let mut all = Vec::new();
@@ -53,7 +53,7 @@ async fn handle(node: &Node, message: &Message) {
     if kind == Some("snapshot") {
         return send_snapshot(node, message).await;
     }
-    // Messages of this replica come back.
+    // A replica also receives its own messages.
     if from == node.id {
         return;
     }
@@ -83,7 +83,7 @@ async fn handle(node: &Node, message: &Message) {
     }
 }
 
-/// Where a snapshot is read: in the answers to one request, of one replica.
+/// The place at which a snapshot is read: the answers of one replica to one request.
 fn snapshot_place(inbox: &str, from: ReplicaId) -> String {
     format!("snapshot {inbox} {from}")
 }
@@ -101,7 +101,7 @@ async fn send_snapshot(node: &Node, request: &Message) {
     }
 }
 
-/// Sends what waits, and looks at leases, until the server stops.
+/// Sends the waiting messages, and checks the leases, until the server stops.
 pub(crate) async fn send(node: Arc<Node>) {
     let mut ticks = tokio::time::interval(TICK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -164,7 +164,8 @@ async fn tick(node: &Arc<Node>) {
     }
 }
 
-/// Asks another replica for all that it watches. If it does not answer, it is asked again later.
+/// Requests from another replica all URIs that it watches. If the replica does not answer, the request is repeated
+/// later.
 async fn request_snapshot(node: Arc<Node>, replica: ReplicaId) {
     let collecting = timeout(SNAPSHOT_TIMEOUT, collect_snapshot(&node, replica));
     match node.drain.run_until_stopping(collecting).await {
@@ -186,7 +187,7 @@ async fn collect_snapshot(node: &Node, replica: ReplicaId) -> Result<(), async_n
         .publish_with_reply(subject, inbox, bytes::Bytes::new())
         .await?;
     while let Some(message) = parts.next().await {
-        // NATS itself answers for a replica that is gone.
+        // NATS itself answers if a replica does not exist any more.
         if message.status.is_some() {
             return Ok(());
         }

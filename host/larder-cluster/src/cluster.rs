@@ -16,10 +16,10 @@ use larder_runtime::drain::Drain;
 use larder_runtime::health::Health;
 use larder_runtime::metrics::Metrics;
 
-/// What the cluster needs of the server.
+/// The parts of the server that the cluster needs.
 #[derive(Debug, Clone)]
 pub struct ClusterParts {
-    /// Told when there is no connection.
+    /// Receives a problem if there is no connection.
     pub health: Health,
     /// The metrics of the process.
     pub metrics: Metrics,
@@ -27,12 +27,12 @@ pub struct ClusterParts {
     pub drain: Drain,
 }
 
-/// The replica of this process. Clones share it.
+/// The replica of this process. Clones share the same replica.
 #[derive(Clone)]
 pub struct Cluster(Arc<Node>);
 
 impl Cluster {
-    /// Starts to connect in the background. Succeeds even if NATS cannot be reached. Must be called in a runtime.
+    /// Starts to connect in the background. Succeeds also if NATS cannot be reached. Must be called in a runtime.
     pub fn start(config: ClusterConfig, parts: ClusterParts) -> Result<Self, ClusterError> {
         let ClusterParts {
             health,
@@ -69,7 +69,7 @@ impl Cluster {
         Arc::new(TeamConnection::new(self.0.clone(), team))
     }
 
-    /// The state of the connection, and the replicas that are known.
+    /// The state of the connection, and the known replicas.
     pub fn status(&self) -> ClusterStatus {
         status::status(&self.0)
     }

@@ -1,4 +1,4 @@
-//! What the crate needs to know from the configuration.
+//! The configuration of this crate.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -11,34 +11,35 @@ use larder_model::policy::Secret;
 /// The configuration of the connection, and of the leases of replicas.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClusterConfig {
-    /// The servers; any of them will do.
+    /// The servers. The connection uses any one of them.
     pub servers: Vec<NatsServer>,
-    /// The first part of all subjects and buckets of this deployment.
+    /// The beginning of all subjects and buckets of this deployment.
     pub prefix: Prefix,
-    /// The user that this server is for NATS.
+    /// The NATS user of this server.
     pub credentials: Option<NatsCredentials>,
-    /// The file with the certificates of authorities to trust instead of those of the system. The connection is encrypted
-    /// then.
+    /// The file with the certificates of authorities that are trusted instead of the authorities of the system. With
+    /// this file, the connection is encrypted.
     pub ca: Option<PathBuf>,
-    /// The keys for what replicas seal for each other. The first one seals, each of them opens.
+    /// The keys with which replicas seal messages for each other. The first key seals, and each key opens.
     pub keys: Vec<Secret>,
-    /// Whether messages without a seal are refused, which replicas of earlier versions send.
+    /// Whether messages without a seal are refused. Replicas of earlier versions send such messages.
     pub require_sealed: bool,
-    /// How long a replica that is silent counts as alive.
+    /// How long a replica without messages counts as alive.
     pub lease: Duration,
     /// On how many servers of a NATS cluster a bucket is stored.
     pub copies: usize,
-    /// How long a session may be idle, which is how long the bucket keeps it.
+    /// How long a session may be idle. The bucket keeps a session for this time.
     pub session_idle_timeout: Duration,
     /// The version of the program, for operators who look at all replicas.
     pub version: String,
 }
 
-/// The URL of a NATS server, which may contain credentials. They are not shown.
+/// The URL of a NATS server. It may contain credentials, which are not shown.
 #[derive(Clone, PartialEq, Eq)]
 pub struct NatsServer(ServerAddr);
 
-/// Error of parsing the URL of a NATS server. It does not contain the URL, which may contain a password.
+/// Error of parsing the URL of a NATS server. The error does not contain the URL, because the URL may contain a
+/// password.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "must be the URL of a NATS server, such as \"nats://127.0.0.1:4222\" or \"tls://nats.example.com\""
@@ -59,7 +60,7 @@ impl NatsServer {
         Ok(Self(address))
     }
 
-    /// Whether the connection is encrypted in any case.
+    /// Whether the URL requires an encrypted connection.
     pub fn requires_tls(&self) -> bool {
         self.0.tls_required()
     }
@@ -92,11 +93,11 @@ impl fmt::Debug for NatsServer {
     }
 }
 
-/// The contents of a NATS credentials file: a token, and the key that proves that it is ours.
+/// The content of a NATS credentials file: a token, and the key that proves that the token belongs to this server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NatsCredentials(Secret);
 
-/// Error of parsing a credentials file. It does not contain the text.
+/// Error of parsing a credentials file. The error does not contain the text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "no NATS credentials: a .creds file has a user JWT and an NKEY seed, as `nsc generate creds` writes it"
@@ -117,7 +118,7 @@ impl NatsCredentials {
     }
 }
 
-/// The first part of all subjects and buckets of a deployment, so that several can use one NATS server.
+/// The beginning of all subjects and buckets of a deployment, so that several deployments can use one NATS server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prefix(String);
 

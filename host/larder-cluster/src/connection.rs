@@ -1,4 +1,4 @@
-//! The connection to NATS. It is made in the background, and made again for as long as the server runs.
+//! The connection to NATS. It is made in the background. After each loss it is made again, until the server stops.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,12 +16,12 @@ use larder_runtime::health::{Health, Impact};
 
 /// The longest time between two attempts to connect.
 const MAX_RECONNECT_DELAY: Duration = Duration::from_secs(2);
-/// How long one attempt may take.
+/// The time limit for one attempt.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The part of health that this module reports.
 const HEALTH_PART: &str = "cluster";
 
-/// The connection. Clones share it.
+/// The connection. Clones share the same connection.
 #[derive(Clone)]
 pub(crate) struct Connection {
     client: Client,
@@ -29,7 +29,7 @@ pub(crate) struct Connection {
     state: Arc<ConnectionState>,
 }
 
-/// What is known of the connection.
+/// The known state of the connection.
 struct ConnectionState {
     is_connected: watch::Sender<bool>,
     connects: AtomicU64,
@@ -41,7 +41,7 @@ struct ConnectionState {
 impl Connection {
     /// Starts to connect. Must be called in a runtime.
     pub(crate) fn start(config: &ClusterConfig, health: Health) -> Result<Self, ClusterError> {
-        // The default of the process; another part of the server may have set the same.
+        // The default provider of the process. Another part of the server may have set the same provider.
         _ = async_nats::rustls::crypto::ring::default_provider().install_default();
         let servers: Vec<_> = config.servers.iter().map(ToString::to_string).collect();
         let state = Arc::new(ConnectionState {
@@ -58,7 +58,7 @@ impl Connection {
             .iter()
             .map(|server| server.address().clone())
             .collect();
-        // The first attempt is made in the background too, so that this is ready at once.
+        // The first attempt is also made in the background, so that this returns at once.
         let connecting = options.connect(addresses.as_slice()).now_or_never();
         let client = connecting.ok_or_else(|| ClusterError::Connect("it is not ready".into()))?;
         let client = client.map_err(|error| ClusterError::Connect(error.to_string()))?;
@@ -77,7 +77,7 @@ impl Connection {
         &self.jetstream
     }
 
-    /// Whether there is a connection, and each change of that.
+    /// Whether there is a connection. The receiver reports each change.
     pub(crate) fn connected(&self) -> watch::Receiver<bool> {
         self.state.is_connected.subscribe()
     }
@@ -94,7 +94,7 @@ impl Connection {
             .saturating_sub(1)
     }
 
-    /// The name and version of the server, if there is a connection.
+    /// The name and version of the server; none without a connection.
     pub(crate) fn server(&self) -> Option<String> {
         let info = self.client.server_info();
         self.is_connected()
@@ -106,7 +106,7 @@ impl Connection {
         self.state.last_error().clone()
     }
 
-    /// Records an error of an operation while there is a connection, for operators.
+    /// Records an error of an operation while the connection exists, for operators.
     pub(crate) fn report_error(&self, what: &str, error: &dyn std::fmt::Display) {
         let message = format!("{what}: {error}");
         tracing::debug!(%message, "an operation of NATS failed");
@@ -178,10 +178,10 @@ fn options(config: &ClusterConfig) -> Result<ConnectOptions, ClusterError> {
         .name(format!("larder {}", config.version))
         .retry_on_initial_connect()
         .connection_timeout(CONNECT_TIMEOUT)
-        // The connection is closed when two pings were not answered, so a partition is noticed within about one lease.
+        // The connection is closed when two pings were not answered, so a partition is detected within about one lease.
         .ping_interval(config.lease.div_f64(3.0).max(Duration::from_secs(1)))
         .reconnect_delay_callback(reconnect_delay);
-    // The library ignores what is in the URL.
+    // The library ignores the credentials in the URL.
     if let Some(server) = config
         .servers
         .iter()
@@ -225,21 +225,22 @@ fn with_events(options: ConnectOptions, state: &Arc<ConnectionState>) -> Connect
             events.on_event(&event);
             std::future::ready(())
         })
-        // Selects no server: only here the errors of earlier attempts can be seen.
+        // This callback does not select a server. It is used because the errors of earlier attempts are available only
+        // here.
         .reconnect_to_server_callback(move |servers, _| {
             attempts.on_attempt(&servers);
             std::future::ready(None)
         })
 }
 
-/// The delay before an attempt. All replicas lose a server at the same moment, and should not return at the same moment.
+/// The delay before an attempt. All replicas lose a server at the same time, and should not reconnect at the same time.
 fn reconnect_delay(attempts: usize) -> Duration {
     let exponent = u32::try_from(attempts.saturating_sub(1)).unwrap_or(u32::MAX);
     let delay = Duration::from_millis(50)
         .saturating_mul(2u32.saturating_pow(exponent))
         .min(MAX_RECONNECT_DELAY);
     let mut random = [0; 1];
-    // Without random numbers, the delay is that of the others.
+    // Without random numbers, the delay is the same as for other replicas.
     _ = getrandom::fill(&mut random);
     delay.mul_f64(0.5 + f64::from(random[0]) / 512.0)
 }

@@ -19,7 +19,7 @@ pub enum ClusterError {
     /// The addresses of the servers cannot be used.
     #[error("cannot connect to NATS: {0}")]
     Connect(String),
-    /// The system provides no random numbers, which the name of a replica needs.
+    /// The system provides no random numbers, which are needed for the name of a replica.
     #[error("no random numbers: {0}")]
     Random(getrandom::Error),
 }

@@ -7,7 +7,7 @@ use tokio::sync::Notify;
 
 use larder_core::replicas::ReplicaEvent;
 
-/// The number of events that can wait. If there are more, comparing everything once is cheaper.
+/// The maximum number of waiting events. For more events, one comparison of everything is cheaper.
 const CAPACITY: usize = 4096;
 
 /// The events of a team.
@@ -18,7 +18,7 @@ pub(crate) struct Inbox {
 }
 
 impl Inbox {
-    /// Adds an event. Everything that waits is replaced by one comparison if there is no room, or if events were lost.
+    /// Adds an event. If there is no room, or if events were lost, one comparison replaces all waiting events.
     pub(crate) fn push(&self, event: ReplicaEvent) {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         let is_compared_anyway = waiting.front() == Some(&ReplicaEvent::CompareAll);

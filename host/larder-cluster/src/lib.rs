@@ -1,8 +1,8 @@
-//! Replicas of one server, connected by NATS: which replicas there are, which of them checks a watched URI, what they tell
-//! each other about changes, and their common sessions. Reads never wait for NATS. Without a connection, a replica does
-//! what a single server does.
+//! Replicas of one server, connected by NATS: the list of replicas, the replica that checks a watched URI, the reports
+//! about changes, and the shared sessions. Reads never wait for NATS. Without a connection, a replica works like a
+//! single server.
 //!
-//! Only this crate uses async-nats. What needs no network is in `replica`, which the simulation runs as well.
+//! Only this crate uses async-nats. Code that needs no network is in `replica`, and the simulation also runs this code.
 
 // Leases, sequences and numbers of other replicas must not overflow.
 #![cfg_attr(not(test), warn(clippy::arithmetic_side_effects))]

@@ -1,5 +1,6 @@
-//! The leases of the replicas, in a bucket of JetStream. Each replica renews its own, and watches those of the others. Leases
-//! end by the clock of the replica that looks at them, so the clocks of machines may differ.
+//! The leases of the replicas, in a bucket of JetStream. Each replica renews its own lease, and watches the leases of
+//! the others. The end of a lease is measured with the clock of the replica that observes it, so the clocks of machines
+//! may differ.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -19,7 +20,7 @@ use larder_runtime::health::Impact;
 
 /// The time between two attempts to join.
 const RETRY_DELAY: Duration = Duration::from_millis(500);
-/// How long an operation of JetStream may take.
+/// The time limit for an operation of JetStream.
 const OPERATION_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long removing the lease may take when the server stops.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(1);
@@ -39,7 +40,7 @@ pub(crate) async fn run(node: Arc<Node>) {
     }
 }
 
-/// Is a member for as long as one connection lasts.
+/// Keeps this replica a member while one connection exists.
 async fn member(node: &Node, connected: &mut watch::Receiver<bool>) {
     node.replica().disconnected();
     if connected
@@ -62,7 +63,7 @@ async fn member(node: &Node, connected: &mut watch::Receiver<bool>) {
     };
     tokio::select! {
         () = membership => {}
-        // Also if the connection was made again meanwhile.
+        // Changes may have been missed, also if the connection was made again in the meantime.
         _ = connected.changed() => {}
     }
 }
@@ -116,7 +117,7 @@ async fn in_time<T>(
         .map_err(|_| "no answer in time")?
 }
 
-/// Leases are worthless after a restart of NATS, so they are kept in memory.
+/// After a restart of NATS, leases are not needed, so they are stored only in memory.
 async fn bucket(node: &Node) -> Result<Store, async_nats::Error> {
     let new = NewBucket {
         description: "Replicas of Larder that are alive",
@@ -166,7 +167,7 @@ fn observe(node: &Node, entry: &Entry) {
     }
 }
 
-/// Removes the lease, so that the others take over at once.
+/// Removes the lease, so that the other replicas take over at once.
 async fn leave(node: &Node) -> Result<(), async_nats::Error> {
     bucket(node).await?.delete(node.id.to_string()).await?;
     Ok(node.connection.client().flush().await?)

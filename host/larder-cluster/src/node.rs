@@ -1,4 +1,4 @@
-//! What the tasks and the teams of this replica share.
+//! The state that the tasks and the teams of this replica share.
 
 use std::collections::HashMap;
 use std::fmt::Display;
@@ -34,7 +34,7 @@ pub(crate) struct Node {
     sealer: Sealer,
     replica: Mutex<Replica>,
     inboxes: Mutex<HashMap<TeamName, Weak<Inbox>>>,
-    /// Held while batches of interest are sent, so that they are sent in the order of their numbers.
+    /// This lock is held while batches of interest are sent, so that they are sent in the order of their numbers.
     sending_interest: AsyncMutex<()>,
     pub(crate) interest_changed: Notify,
 }
@@ -80,7 +80,7 @@ impl Node {
             .supervise_restarting(SupervisedTask::new(name, Impact::OperatorOnly), start);
     }
 
-    /// The state of this replica, and what it knows of others. Held only for computations.
+    /// The state of this replica, and its knowledge about other replicas. The lock is held only for computations.
     pub(crate) fn replica(&self) -> MutexGuard<'_, Replica> {
         self.replica.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -90,14 +90,14 @@ impl Node {
         format!("{}.{name}", self.config.prefix.as_str())
     }
 
-    /// Adds a team. A team of the same name that was removed gets no events any more.
+    /// Adds a team. An earlier team of the same name, which was removed, gets no more events.
     pub(crate) fn add_team(&self, team: &TeamName) -> Arc<Inbox> {
         let inbox = Arc::default();
         self.inboxes().insert(team.clone(), Arc::downgrade(&inbox));
         inbox
     }
 
-    /// Changes what a team watches.
+    /// Changes the URIs that a team watches.
     pub(crate) fn watch(&self, added: &[UriHash], removed: &[UriHash]) {
         self.replica().watch(added, removed);
         self.interest_changed.notify_one();
@@ -106,7 +106,7 @@ impl Node {
     /// Queues an event for the other replicas.
     pub(crate) fn publish(&self, team: &TeamName, event: ReplicaEvent) {
         let Some(kind) = Kind::of(&event) else { return };
-        // The number is used in any case: the gap tells the others that something was lost.
+        // The number is used also if the event is dropped: the gap shows other replicas that an event was lost.
         let number = self.replica().count_events(1);
         let event = TeamEvent {
             team: team.as_str().to_owned(),
@@ -117,7 +117,7 @@ impl Node {
         }
     }
 
-    /// Passes on what another replica sent.
+    /// Passes on an event that another replica sent.
     pub(crate) fn received(&self, from: ReplicaId, message: EventMessage) {
         let count = message.events.len() as u64;
         if self
@@ -133,7 +133,7 @@ impl Node {
             let inbox = TeamName::parse(&team)
                 .ok()
                 .and_then(|team| self.inboxes().get(&team)?.upgrade());
-            // A team that only other replicas have, during a change of the configuration.
+            // Only other replicas have this team. This is possible during a change of the configuration.
             let Some(inbox) = inbox else { continue };
             inbox.push(event);
         }
@@ -148,7 +148,8 @@ impl Node {
         }
     }
 
-    /// Sends batches of interest that `take` returns, and then what else it returns, which must come after them.
+    /// Sends the batches of interest that `take` returns. After them, sends the other messages that `take` returns,
+    /// because these must be sent after the batches.
     pub(crate) async fn send_interest<T>(
         &self,
         take: impl FnOnce(&mut Replica) -> (Vec<InterestBatch>, T),
@@ -173,7 +174,7 @@ impl Node {
         self.sealer.seal(place, message)
     }
 
-    /// Reads a message. Another version of the program may send what this one does not understand.
+    /// Reads a message. Another version of the program may send messages that this version cannot parse.
     pub(crate) fn open<T: DeserializeOwned>(
         &self,
         place: &str,
@@ -188,7 +189,7 @@ impl Node {
             .ok()
     }
 
-    /// Reads a message that another replica sends in order. `None` if it must not be used.
+    /// Reads a message of an ordered sequence of another replica. `None` if the message must not be used.
     pub(crate) fn admit<T: DeserializeOwned>(
         &self,
         from: ReplicaId,
@@ -202,8 +203,8 @@ impl Node {
             .then_some(content)
     }
 
-    /// Sends a message that is read at this place. Returns whether it was handed to the connection; a loss is noticed by
-    /// the receivers.
+    /// Sends a message that is read at this place. Returns whether the connection accepted the message. The receivers
+    /// detect a loss.
     pub(crate) async fn send<T: Serialize>(&self, subject: &str, place: &str, message: &T) -> bool {
         match self.try_send(subject, place, message).await {
             Ok(()) => true,

@@ -1,5 +1,5 @@
-//! Events for the other replicas, until they are sent. What is dropped leaves a gap in the numbers of the events, which
-//! the receivers notice.
+//! Events for the other replicas, until they are sent. A dropped event leaves a gap in the numbers of the events, which
+//! the receivers detect.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,9 +9,10 @@ use tokio::sync::Notify;
 
 use larder_core::replicas::ReplicaEvent;
 
-/// The number of events that can wait.
+/// The maximum number of waiting events.
 const CAPACITY: usize = 8192;
-/// The number of events in one message. With URIs of 8 KiB, which is the longest, it has less than 512 KiB.
+/// The maximum number of events in one message. With URIs of 8 KiB, which is the maximum, a message has less than 512
+/// KiB.
 const MAX_EVENTS: usize = 32;
 
 /// Events in one message.
@@ -37,7 +38,7 @@ pub(crate) struct Outbox {
 }
 
 impl Outbox {
-    /// Adds an event with its number. Returns whether there was room for it.
+    /// Adds an event with its number. Returns whether there was room for the event.
     pub(crate) fn push(&self, number: u64, event: TeamEvent) -> bool {
         let mut waiting = self.lock();
         let has_room = waiting.len() < CAPACITY;
@@ -72,7 +73,7 @@ impl Outbox {
         Some(message)
     }
 
-    /// Drops everything.
+    /// Drops all events.
     pub(crate) fn clear(&self) {
         self.lock().clear();
     }

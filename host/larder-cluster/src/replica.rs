@@ -1,5 +1,5 @@
-//! What a replica knows of itself and of the others, and what follows from it. Without network, tasks and clock: messages
-//! and the time come from outside, so that the simulation runs the same code.
+//! What a replica knows about itself and the other replicas, and the consequences. There is no network, no task and no
+//! clock: the caller passes messages and the time, so that the simulation runs the same code.
 
 mod event_sequence;
 mod index;
@@ -26,14 +26,14 @@ pub(crate) use self::seal_record::MessageKind;
 pub(crate) use self::uri_hash::UriHash;
 use crate::replica_id::ReplicaId;
 
-/// How long a replica that is gone is remembered, to find lost events if it returns.
+/// How long a stopped replica is recorded, so that lost events are found if it returns.
 const MEMORY: Duration = Duration::from_secs(3600);
-/// The most other replicas, and the most that all of them watch together. What is beyond is not known, so this replica
-/// checks more itself.
+/// The maximum number of other replicas, and of URIs that all of them watch together. Replicas and URIs beyond the
+/// limit are unknown, so this replica checks more URIs itself.
 const MAX_PEERS: usize = 256;
 const MAX_WATCHED: u64 = 4_000_000;
 
-/// A replica, and what it knows of the others.
+/// A replica, and its knowledge about the other replicas.
 #[derive(Debug)]
 pub(crate) struct Replica {
     id: ReplicaId,
@@ -44,12 +44,12 @@ pub(crate) struct Replica {
     events: u64,
     peers: HashMap<ReplicaId, Peer>,
     index: InterestIndex,
-    /// When the own lease was last renewed, as far as this connection knows.
+    /// When the own lease was last renewed over this connection.
     renewed: Option<Instant>,
     is_alone: bool,
 }
 
-/// What has to be done after some time has passed.
+/// The actions that are due.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Due {
     /// Replicas whose interest is not completely known.
@@ -82,13 +82,13 @@ impl Replica {
         }
     }
 
-    /// Changes what this replica watches.
+    /// Changes the URIs that this replica watches.
     pub(crate) fn watch(&mut self, added: &[UriHash], removed: &[UriHash]) {
         removed.iter().for_each(|hash| self.own.remove(*hash));
         added.iter().for_each(|hash| self.own.add(*hash));
     }
 
-    /// Whether this replica makes the periodic checks of something that it watches.
+    /// Whether this replica makes the periodic checks of a URI that it watches.
     pub(crate) fn is_poller(&self, hash: UriHash) -> bool {
         let own = weight(self.id, hash);
         let is_candidate = |id: &ReplicaId| self.peers.get(id).is_some_and(Peer::is_candidate);
@@ -96,7 +96,7 @@ impl Replica {
         self.is_alone || !others.any(|id| weight(*id, hash) > own && is_candidate(id))
     }
 
-    /// Whether another replica watches this too, or may do so.
+    /// Whether another replica also watches this URI, or may watch it.
     pub(crate) fn is_watched_elsewhere(&self, hash: UriHash) -> bool {
         let is_alive = |id: &ReplicaId| self.peers.get(id).is_some_and(|peer| peer.is_alive);
         let is_unknown = |peer: &Peer| peer.is_alive && !peer.interest.is_complete;
@@ -115,12 +115,12 @@ impl Replica {
         self.own.has_unsent()
     }
 
-    /// Returns the changes of the interest that the others have to be told.
+    /// Returns the changes of the interest that must be sent to the other replicas.
     pub(crate) fn take_batches(&mut self) -> Vec<InterestBatch> {
         self.own.take_batches()
     }
 
-    /// Returns the value of the lease, and what has to be sent before.
+    /// Returns the value of the lease, and the batches that must be sent before it.
     pub(crate) fn lease(&mut self) -> (Vec<InterestBatch>, Lease) {
         let batches = self.take_batches();
         let (batch, watched) = self.own.sent();
@@ -138,12 +138,12 @@ impl Replica {
         )
     }
 
-    /// Returns all of the interest for a replica that asks, and what has to be sent before.
+    /// Returns the whole interest for a replica that requests it, and the batches that must be sent before it.
     pub(crate) fn snapshot(&mut self) -> (Vec<InterestBatch>, Vec<SnapshotPart>) {
         (self.take_batches(), self.own.snapshot())
     }
 
-    /// Counts events that are sent, or dropped. Returns the number of the first one.
+    /// Counts events that are sent or dropped. Returns the number of the first of these events.
     pub(crate) fn count_events(&mut self, count: u64) -> u64 {
         let first = self.events;
         self.events = self.events.saturating_add(count);
@@ -156,7 +156,8 @@ impl Replica {
         self.is_alone = false;
     }
 
-    /// The connection was lost: this replica checks everything itself, and relies on no other before it heard from it.
+    /// The connection was lost: this replica checks all URIs itself. It relies on another replica only after it has
+    /// received a message of that replica again.
     pub(crate) fn disconnected(&mut self) {
         self.renewed = None;
         self.is_alone = true;
@@ -166,7 +167,8 @@ impl Replica {
         }
     }
 
-    /// Whether a message of another replica may be used. `sequence` comes from its seal, and is none without one.
+    /// Whether a message of another replica may be used. `sequence` comes from the seal, and is none if there is no
+    /// seal.
     pub(crate) fn admits(
         &mut self,
         from: ReplicaId,
@@ -184,7 +186,8 @@ impl Replica {
             .is_some_and(|peer| is_sealed || !peer.seals.is_sealing)
     }
 
-    /// Whether there is room for a replica. Another one whose lease has ended makes room.
+    /// Whether there is room for a replica. If the lease of another replica has ended, that replica is removed to make
+    /// room.
     fn has_room(&mut self, from: ReplicaId) -> bool {
         if self.peers.len() < MAX_PEERS || self.peers.contains_key(&from) {
             return true;
@@ -196,7 +199,7 @@ impl Replica {
         oldest.map(|id| self.left(id)).is_some()
     }
 
-    /// Whether this many hashes more can be stored.
+    /// Whether this many additional hashes can be stored.
     fn can_store(&self, added: usize) -> bool {
         let counts = self.peers.values().map(|peer| peer.interest.digest.count);
         counts.fold(added as u64, u64::saturating_add) <= MAX_WATCHED
@@ -217,7 +220,7 @@ impl Replica {
         }
     }
 
-    /// Another replica changed what it watches.
+    /// Another replica changed the URIs that it watches.
     pub(crate) fn batch_received(&mut self, from: ReplicaId, batch: InterestBatch, now: Instant) {
         if from == self.id {
             return;
@@ -239,7 +242,7 @@ impl Replica {
         }
     }
 
-    /// A part of what another replica watches has arrived.
+    /// A part of the URIs that another replica watches has arrived.
     pub(crate) fn snapshot_received(&mut self, from: ReplicaId, part: SnapshotPart, now: Instant) {
         let Some(peer) = self.peers.get_mut(&from) else {
             return;
@@ -262,7 +265,7 @@ impl Replica {
         }
     }
 
-    /// Events of another replica have arrived. Returns whether events before them were lost.
+    /// Events of another replica have arrived. Returns whether earlier events were lost.
     pub(crate) fn events_received(
         &mut self,
         from: ReplicaId,
@@ -290,7 +293,7 @@ impl Replica {
         due
     }
 
-    /// Forgets the interest of replicas that are gone, and some time later the replicas.
+    /// Removes the interest of stopped replicas, and some time later the replicas.
     fn forget_old(&mut self, now: Instant) {
         self.peers.retain(|id, peer| {
             let gone = now.saturating_duration_since(peer.lease_end());

@@ -1,5 +1,5 @@
-//! The name of a replica: random for each process, because a process that was restarted has forgotten what its
-//! predecessor told the others.
+//! The name of a replica. It is random for each process, because a restarted process does not have the state of its
+//! predecessor.
 
 use std::fmt;
 
@@ -20,7 +20,7 @@ impl ReplicaId {
         Ok(Self(u64::from_le_bytes(bytes)))
     }
 
-    /// Parses what `Display` writes.
+    /// Parses the text that `Display` writes.
     pub fn parse(text: &str) -> Option<Self> {
         let is_plain = text.len() == 16
             && text

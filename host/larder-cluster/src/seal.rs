@@ -1,5 +1,5 @@
-//! Seals of messages: only a program with a key of the cluster can write one. A seal is the last field of the JSON object
-//! that is sent, so a program of an earlier version, which ignores unknown fields, reads the message too.
+//! Seals of messages: only a program with a key of the cluster can write a seal. A seal is the last field of the JSON
+//! object that is sent, so a program of an earlier version, which ignores unknown fields, reads the message too.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -9,9 +9,10 @@ use serde::de::DeserializeOwned;
 
 use larder_model::policy::Secret;
 
-/// What is signed first, so that the key signs nothing else with the same code.
+/// The beginning of the signed bytes, so that the key signs no other data with the same code.
 const LABEL: &[u8] = b"larder cluster message\0";
-/// What begins and ends a seal. Between them are the sequence number in hexadecimal digits and the code in base64.
+/// The beginning and the end of a seal. Between them are the sequence number in hexadecimal digits and the code in
+/// base64.
 const BEGIN: &[u8] = b",\"seal\":\"";
 const END: &[u8] = b"\"}";
 const SEQUENCE_LENGTH: usize = 16;
@@ -21,7 +22,7 @@ const SEAL_LENGTH: usize = BEGIN.len() + SEQUENCE_LENGTH + CODE_LENGTH + END.len
 /// Seals and opens messages.
 #[derive(Debug)]
 pub(crate) struct Sealer {
-    /// The first one seals, each of them opens.
+    /// The first key seals, and each key opens.
     keys: Vec<hmac::Key>,
     /// Whether messages without a seal are refused.
     is_required: bool,
@@ -39,10 +40,10 @@ pub(crate) struct OpenMessage<T> {
 /// Why a message is not read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum OpenError {
-    /// Its seal was not written with a key of this cluster, or for this place.
+    /// The seal was not written with a key of this cluster, or was written for another place.
     #[error("its seal is not valid: do all replicas have the same `cluster.key`?")]
     Seal,
-    /// It has no seal.
+    /// The message has no seal.
     #[error("it has no seal, which `cluster.require_sealed` requires")]
     NoSeal,
     /// Another version of the program may have sent it.
@@ -61,7 +62,8 @@ impl Sealer {
         }
     }
 
-    /// Writes a message, which must be an object with fields. `place` is where it is read, so that it cannot be moved.
+    /// Writes a message, which must be an object with fields. `place` is where the message is read, so that the message
+    /// cannot be moved to another place.
     pub(crate) fn seal<T: Serialize>(
         &self,
         place: &str,
@@ -81,7 +83,7 @@ impl Sealer {
         Ok(bytes)
     }
 
-    /// Reads a message, and verifies its seal if it has one.
+    /// Reads a message, and verifies its seal if it has a seal.
     pub(crate) fn open<T: DeserializeOwned>(
         &self,
         place: &str,
@@ -115,14 +117,15 @@ impl Sealer {
     }
 }
 
-/// Splits a message into what precedes its seal, and the seal.
+/// Splits a message into the bytes before its seal, and the seal.
 fn seal_of(bytes: &[u8]) -> Option<(&[u8], &str)> {
     let (message, seal) = bytes.split_at_checked(bytes.len().checked_sub(SEAL_LENGTH)?)?;
     let seal = seal.strip_prefix(BEGIN)?.strip_suffix(END)?;
     Some((message, std::str::from_utf8(seal).ok()?))
 }
 
-/// Returns what the code is computed of. A place has no zero byte, and a sequence number has a fixed length.
+/// Returns the bytes from which the code is computed. A place has no zero byte, and a sequence number has a fixed
+/// length.
 fn signed(place: &str, sequence: &str, message: &[u8]) -> Vec<u8> {
     [LABEL, place.as_bytes(), b"\0", sequence.as_bytes(), message].concat()
 }
@@ -181,7 +184,7 @@ mod tests {
         for at in 0..sealed.len() {
             let mut changed = sealed.clone();
             changed[at] ^= 1;
-            // Without a valid seal, it is not JSON, or has no seal.
+            // If the seal is not valid, the message is not JSON or has no seal.
             let opened = sealer.open::<Value>("a", &changed);
             assert!(
                 opened.is_err() || opened.is_ok_and(|opened| opened.sequence.is_none()),

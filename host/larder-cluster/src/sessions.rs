@@ -1,5 +1,5 @@
 //! The sessions of legacy clients, in a bucket of JetStream, and the messages of replicas about them. larder-mcp
-//! encrypts what is stored and sent, and this crate does not read it.
+//! encrypts the stored and sent bytes, and this crate does not read them.
 
 mod bucket;
 mod follow;
@@ -26,24 +26,24 @@ use larder_mcp::{
 use larder_runtime::drain::SupervisedTask;
 use larder_runtime::health::Impact;
 
-/// How long an operation of JetStream may take. Clients wait for it.
+/// The time limit for an operation of JetStream. Clients wait for the operation.
 const OPERATION_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long the reply of another replica may take.
+/// The time limit for the reply of another replica.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(15);
-/// The number of changes and messages that wait until they are handled.
+/// The maximum number of changes and messages that wait until they are handled.
 const QUEUE: usize = 1_024;
-/// The number of messages that wait until they are sent.
+/// The maximum number of messages that wait until they are sent.
 const OUTGOING_QUEUE: usize = 4_096;
 /// The number of bytes of a message in addition to a stored value.
 const MESSAGE_OVERHEAD: usize = 8 << 10;
 
 impl Cluster {
-    /// The sessions of all replicas. To be called once, because there is one receiver of their changes.
+    /// The sessions of all replicas. This is called once, because their changes have only one receiver.
     pub fn session_store(&self) -> Arc<dyn SharedSessionStore> {
         Arc::new(NatsSessions::start(self.node()))
     }
 
-    /// The keys that all replicas share. `None` if there are none.
+    /// The keys that all replicas share. `None` if no keys are configured.
     pub fn sealing_keys(&self) -> Option<SealingKeys> {
         SealingKeys::new(self.node().config.keys.iter().map(|key| key.reveal()))
     }
@@ -116,7 +116,7 @@ impl SharedSessionStore for NatsSessions {
     }
 
     fn max_value_bytes(&self) -> usize {
-        // It is 0 before the first connection.
+        // The value is 0 before the first connection.
         let max_payload = self.node.connection.client().server_info().max_payload;
         let max_payload = if max_payload == 0 {
             1 << 20
@@ -204,7 +204,7 @@ impl SharedSessionStore for NatsSessions {
     }
 
     fn reply(&self, to: ReplyAddress, message: Vec<u8>) {
-        // Whoever waits for it notices that there is none.
+        // If the message is dropped, the waiting call gets an error.
         _ = self.outgoing.try_send(Outgoing {
             subject: to.0,
             payload: message.into(),

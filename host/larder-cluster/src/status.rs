@@ -1,4 +1,4 @@
-//! What operators see of the cluster: the status, and metrics.
+//! The data of the cluster that operators see: the status, and metrics.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use crate::node::Node;
 use crate::replica_id::ReplicaId;
 use larder_runtime::metrics::{ComputedFamily, Metrics};
 
-/// The state of the connection, and the replicas that are known.
+/// The state of the connection, and the known replicas.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClusterStatus {
     /// Whether there is a connection to NATS.
@@ -19,7 +19,7 @@ pub struct ClusterStatus {
     pub replicas: Vec<ReplicaStatus>,
     /// The number of URIs that are watched at this replica.
     pub watched: usize,
-    /// The number of those that this replica checks.
+    /// The number of watched URIs that this replica checks.
     pub polled: usize,
     /// How often the connection was made again.
     pub reconnects: u64,
@@ -30,7 +30,7 @@ pub struct ClusterStatus {
 /// Another replica.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplicaStatus {
-    /// Its name.
+    /// The name of the replica.
     pub id: ReplicaId,
     /// The version of its program.
     pub version: String,

@@ -1,4 +1,4 @@
-//! What one team tells the same team at other replicas.
+//! The messages from one team to the same team on other replicas.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,7 +13,7 @@ use larder_core::replicas::{ReplicaEvent, TeamReplicas};
 use larder_model::name::TeamName;
 use larder_model::uri::Uri;
 
-/// The connection of one team. When it is dropped, the team watches nothing any more.
+/// The connection of one team. When it is dropped, the team stops watching.
 pub(crate) struct TeamConnection {
     node: Arc<Node>,
     team: TeamName,

@@ -11,11 +11,11 @@ use larder_runtime::metrics::{ComputedFamily, Metrics};
 pub(crate) enum Direction {
     Sent,
     Received,
-    /// It was not sent, because there was no connection or no room.
+    /// The message was not sent, because there was no connection or no room.
     Dropped,
 }
 
-/// What a message is about.
+/// The subject of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Updated,
@@ -28,7 +28,7 @@ pub(crate) enum Kind {
 const DIRECTIONS: [&str; 3] = ["sent", "received", "dropped"];
 const KINDS: [&str; 5] = ["updated", "signal", "list_changed", "interest", "session"];
 
-/// The numbers of messages. Clones share them.
+/// The numbers of messages. Clones share the same numbers.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Traffic(Arc<[[AtomicU64; KINDS.len()]; DIRECTIONS.len()]>);
 
@@ -57,7 +57,7 @@ impl Traffic {
 }
 
 impl Kind {
-    /// The kind of an event. A comparison has none: it is not sent.
+    /// The kind of an event. A comparison has no kind, because it is not sent.
     pub(crate) fn of(event: &ReplicaEvent) -> Option<Self> {
         match event {
             ReplicaEvent::Updated { .. } => Some(Self::Updated),

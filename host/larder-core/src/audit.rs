@@ -1,8 +1,8 @@
-//! The audit log: one line of JSON for each operation of a caller, whether a provider or the cache answered
-//! it, and one for each event of the server that changes what callers may do. A slot in the queue is reserved
-//! before anything is read, and one task writes the lines, all that are waiting in one write. The operator
-//! decides whether answers wait until their lines are written, or lines are dropped when the log cannot be
-//! written, or not fast enough.
+//! The audit log: one line of JSON for each operation of a caller, whether a provider or the cache answered it, and one
+//! for each event of the server that changes what callers may do. A slot in the queue is reserved before anything is
+//! read, and one task writes the lines, all that are waiting in one write. The operator decides what happens when the
+//! log cannot be written, or is written too slowly: either answers wait until their lines are written, or lines are
+//! dropped.
 
 mod line;
 mod log_file;
@@ -30,7 +30,7 @@ use larder_runtime::health::{Health, Impact};
 use larder_runtime::metrics::Metrics;
 use larder_runtime::shares::{AUDIT_LINES, Resource, Taken, TeamShares};
 
-/// Capacity of the queue that callers cannot use up: it is for events of the server.
+/// Capacity of a part of the queue that is reserved for events of the server. Lines of callers never fill it.
 const EVENT_CAPACITY: usize = 64;
 
 /// Configuration of the audit log.
@@ -38,7 +38,7 @@ const EVENT_CAPACITY: usize = 64;
 pub struct Config {
     /// The target of the lines; none to disable the log.
     pub to: Option<Target>,
-    /// What happens when lines cannot be written, or not fast enough.
+    /// What happens when lines cannot be written, or are written too slowly.
     pub on_full: OnFull,
     /// Whether each write is followed by a sync, so that lines survive a crash of the machine.
     pub sync: bool,
@@ -47,22 +47,22 @@ pub struct Config {
 /// Where lines are written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
-    /// A file. It is created with access for its owner only.
+    /// The log is a file. The file is created with access for its owner only.
     File(PathBuf),
     /// Stderr, mixed with the server's log.
     Stderr,
 }
 
-/// What happens when lines cannot be written, or not fast enough.
+/// What happens when lines cannot be written, or are written too slowly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnFull {
-    /// Answers wait until their lines are written: nothing leaves the server that is not recorded.
+    /// Answers wait until their lines are written, so each answer that leaves the server is recorded.
     Wait,
-    /// Lines are dropped and counted, and the server's log contains a message: no answer waits for a disk.
+    /// Lines are dropped and counted, and the server's log contains a message. Answers do not wait for a disk.
     Drop,
 }
 
-/// Why the line of an operation cannot be written. What is not recorded is not answered.
+/// Why the line of an operation cannot be written. An operation that cannot be recorded is not answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotRecorded {
     /// The log does not exist any more.
@@ -73,11 +73,11 @@ pub enum NotRecorded {
     Blocked,
 }
 
-/// How long an operation waits for the log: first for a place in the queue, then for its line. A client that waits for
-/// longer would not know that it is the log.
+/// How long an operation waits for the log: first for a place in the queue, then until its line is written. With a
+/// longer wait, clients would time out without being told that the cause is the log.
 const MAX_WAIT: Duration = Duration::from_secs(10);
 
-/// Waits for the log. A log that does not make the operation wait costs no reading of the clock.
+/// Waits for the log. The clock is read only if the operation has to wait.
 async fn wait<T>(work: impl Future<Output = Result<T, NotRecorded>>) -> Result<T, NotRecorded> {
     with_deadline(|| Instant::now() + MAX_WAIT, work)
         .await
@@ -95,7 +95,7 @@ struct Inner {
     shares: ArcSwap<BTreeMap<TeamName, TeamShares>>,
     on_full: OnFull,
     metrics: Metrics,
-    /// Whether the message that lines are dropped was logged.
+    /// Whether a message has already been logged that lines are dropped.
     is_dropping: Arc<AtomicBool>,
     reopen: Arc<Notify>,
 }
@@ -104,9 +104,9 @@ struct Inner {
 #[derive(Debug)]
 struct QueuedLine {
     bytes: Vec<u8>,
-    /// The part of the team's share, which is returned when the line is written or given up.
+    /// The slot in the team's share. It is returned when the line is written or given up.
     _share: Option<Taken>,
-    /// Tells the answer that its line is written. Dropped if it is given up.
+    /// Notifies the answer when its line is written. This sender is dropped if the line is given up.
     written: Option<oneshot::Sender<()>>,
 }
 
@@ -124,16 +124,16 @@ pub struct AuditSlot {
 pub struct PendingLine(oneshot::Receiver<()>);
 
 impl PendingLine {
-    /// Waits until the line is written. It may still be written after this gave up.
+    /// Waits until the line is written. After an error, the line may still be written later.
     pub async fn written(self) -> Result<(), NotRecorded> {
         wait(async { self.0.await.map_err(|_| NotRecorded::Closed) }).await
     }
 }
 
 impl AuditLog {
-    /// Opens the log, and starts the task that writes it. When the drain stops, the task writes what is left.
-    /// Failures are reported to health. Each team has a share of the queue, so that the reads of one never
-    /// wait for those of another.
+    /// Opens the log, and starts the task that writes it. When the drain stops, the task writes what is left. Failures
+    /// are reported to health. Each team has a share of the queue, so that the reads of one team never wait for the
+    /// reads of another team.
     pub fn open(
         config: &Config,
         shares: BTreeMap<TeamName, TeamShares>,
@@ -192,9 +192,8 @@ impl AuditLog {
         self.0.is_some()
     }
 
-    /// Reserves a slot for a line about a caller of these teams, and may wait for one. Returns `None` without
-    /// an audit log. With [`OnFull::Wait`] there is never an operation without a slot, not even during
-    /// shutdown.
+    /// Reserves a slot for a line about a caller of these teams, and may wait for one. Returns `None` without an audit
+    /// log. With [`OnFull::Wait`], every operation has a slot, also during shutdown.
     pub async fn reserve(&self, teams: Option<&Teams>) -> Result<Option<AuditSlot>, NotRecorded> {
         let Some(audit) = self.0.clone() else {
             return Ok(None);
@@ -218,13 +217,13 @@ impl AuditLog {
             Some(target @ Target::File(_)) => {
                 LogFile::open(target, config.sync)?.write(&mut line(event)?)
             }
-            // The stderr of this process is not that of the server.
+            // The stderr of this test process differs from the stderr of a server process.
             Some(Target::Stderr) | None => Ok(()),
         }
     }
 
-    /// Records what an operator does, before it takes effect. It waits like the operation of a caller, and what cannot be
-    /// recorded must not be done.
+    /// Records what an operator does, before the action takes effect. Waits like the operation of a caller. If this
+    /// fails, the action must not be carried out.
     pub async fn record_first(&self, event: &AuditEvent<'_>) -> Result<(), NotRecorded> {
         let Some(slot) = self.reserve(None).await? else {
             return Ok(());
@@ -235,8 +234,8 @@ impl AuditLog {
         }
     }
 
-    /// Records an event of the server. It never waits, because the reload of a credential must not wait for a
-    /// disk: with a full queue the line is dropped and counted, whatever is configured.
+    /// Records an event of the server. It never waits, because the reload of a credential must not wait for a disk. If
+    /// the queue is full, the line is dropped and counted, also with [`OnFull::Wait`].
     pub fn record(&self, event: &AuditEvent<'_>) {
         let Some(audit) = self.0.clone() else { return };
         let permit = audit.lines.clone().try_reserve_owned().ok();
@@ -261,7 +260,7 @@ enum Share {
 type Reservation = (OwnedPermit<QueuedLine>, Option<Taken>);
 
 impl Inner {
-    /// Takes a part of the share of the first of these teams.
+    /// Takes a slot from the share of the first of these teams.
     fn share(&self, teams: Option<&Teams>) -> Share {
         let shares = self.shares.load();
         let own = teams
@@ -311,7 +310,7 @@ impl Inner {
 }
 
 impl AuditSlot {
-    /// Queues the line of an operation. Its answer waits for the returned line, if there is one.
+    /// Queues the line of an operation. If this returns a line, the answer must wait until that line is written.
     pub fn write(self, line: &AuditLine<'_>) -> Option<PendingLine> {
         self.write_line(line)
     }

@@ -46,7 +46,7 @@ use larder_model::tool::ToolName;
 use larder_model::uri::Uri;
 use larder_uri_template::{Captures, MatchBudget};
 
-/// Everything that is offered at one time, and the components that are not served.
+/// All that the providers of a team offer at one time, and the components that are not served.
 #[derive(Debug, Default)]
 pub struct Catalog {
     offers: Vec<Arc<Offer>>,
@@ -65,7 +65,7 @@ pub struct Catalog {
 pub(crate) enum NamedTool<'a> {
     /// A tool of this offer.
     Offered(&'a Arc<Offer>, &'a Arc<OfferedTool>),
-    /// A tool that was offered before, and waits for approval, or whose provider is not loaded now.
+    /// A tool that was offered before and now waits for approval, or whose provider is not loaded now.
     Reserved,
 }
 
@@ -79,8 +79,8 @@ impl<'a> NamedTool<'a> {
 }
 
 impl Catalog {
-    /// Builds a catalog. The provider of the earlier generation owns a URI; then priority decides, then the
-    /// name.
+    /// Builds a catalog. If several providers offer the same URI, the provider of the earlier generation owns it; then
+    /// the priority decides, then the name.
     pub fn new(
         mut offers: Vec<Arc<Offer>>,
         rejected: Vec<RejectedComponent>,
@@ -101,7 +101,7 @@ impl Catalog {
         }
     }
 
-    /// Adds the providers that were served before, and are not now.
+    /// Adds the providers that were served before and are not served now.
     pub(crate) fn with_unavailable(self, unavailable: Vec<UnavailableProvider>) -> Self {
         Self {
             unavailable,
@@ -109,7 +109,7 @@ impl Catalog {
         }
     }
 
-    /// Adds the tools of the server itself. Tools of providers with the same names are not offered any more.
+    /// Adds the tools of the server itself. If a tool of a provider has the same name, it is not offered any more.
     pub fn with_resource_tools(mut self) -> Self {
         self.has_resource_tools = true;
         for name in ResourceTool::ALL.map(ResourceTool::name) {
@@ -137,8 +137,8 @@ impl Catalog {
         self.has_resource_tools
     }
 
-    /// Returns how long the list of entries may be reused as a whole, or `None` if nothing is offered.
-    /// Personal lists do not count: their freshness is that of the answer to the caller.
+    /// Returns how long the list of entries may be reused as a whole, or `None` if nothing is offered. Personal lists
+    /// do not count: the provider's answer to the caller contains the freshness of a personal list.
     pub(crate) fn entries_freshness(&self) -> Option<Freshness> {
         self.list_expiry.entries()
     }
@@ -168,7 +168,7 @@ impl Catalog {
         &self.pending_approvals
     }
 
-    /// Returns the providers that were served before, and are not now.
+    /// Returns the providers that were served before and are not served now.
     pub(crate) fn unavailable(&self) -> &[UnavailableProvider] {
         &self.unavailable
     }
@@ -226,7 +226,7 @@ impl Catalog {
         })
     }
 
-    /// Returns the offer that owns the template with this text, and the template's position in it.
+    /// Returns the offer that owns the template with this text, and the position of the template in the offer.
     pub fn template(&self, text: &str) -> Option<(&Arc<Offer>, usize)> {
         self.index
             .template(text)
@@ -260,7 +260,7 @@ impl Catalog {
         withheld.chain(self.unavailable.iter().flat_map(|one| one.record.tools()))
     }
 
-    /// Whether a provider that is not loaded now answered for this URI.
+    /// Whether a provider that is not loaded now may have answered for this URI.
     pub(crate) fn is_unavailable(&self, uri: &str) -> bool {
         self.unavailable.iter().any(|one| one.record.has_uri(uri))
     }
@@ -314,7 +314,7 @@ impl Catalog {
             })
     }
 
-    /// Returns whether this provider has a route to this URI that is no guess.
+    /// Returns whether this provider has an owned route to this URI. A guessed route does not count.
     fn has_owned_route(&self, provider: &ProviderName, uri: &Uri) -> bool {
         let is_own = |offer: &Arc<Offer>| offer.name() == provider;
         self.by_uri(uri.as_str()).is_some_and(is_own)
@@ -326,11 +326,11 @@ impl Catalog {
     pub fn owns(&self, provider: &ProviderName, uri: &Uri) -> bool {
         let is_own = |offer: &Arc<Offer>| offer.name() == provider;
         self.has_owned_route(provider, uri)
-            // Nobody lists the URI, so it may be one of the entries that the catalog does not hold.
+            // No provider lists the URI, so it may be one of the entries that the catalog does not hold.
             || (self.by_uri(uri.as_str()).is_none() && self.with_unlisted_entries(uri).any(is_own))
     }
 
-    /// Returns whether a template of this provider matches this URI. The templates of others are not tried.
+    /// Returns whether a template of this provider matches this URI. The templates of other providers are not tried.
     fn has_matching_template(&self, provider: &ProviderName, uri: &Uri) -> bool {
         let mut budget = MatchBudget::default();
         self.index
@@ -345,8 +345,9 @@ impl Catalog {
             })
     }
 
-    /// Returns whether this provider may return content of `uri` in an answer to `requested`: the same URI,
-    /// or one below it or of its own, unless another provider lists it.
+    /// Returns whether this provider may return content of `uri` in an answer to `requested`. It may return content of
+    /// the same URI. It may also return content of a URI below `requested`, or of one of its own URIs, unless another
+    /// provider lists that URI.
     pub(crate) fn may_return(&self, provider: &ProviderName, requested: &Uri, uri: &Uri) -> bool {
         let is_below = || {
             let rest = uri.as_str().strip_prefix(requested.as_str());
@@ -361,12 +362,12 @@ impl Catalog {
         uri == requested || (is_free() && (is_below() || self.owns(provider, uri)))
     }
 
-    /// Returns the lists that differ for clients.
+    /// Returns the lists that are different for clients in the two catalogs.
     fn changed_lists(&self, other: &Self) -> Lists {
         let own = SeenLists::of(&[self]);
         let before = SeenLists::of(&[other]);
         Lists {
-            // What is claimed here is not in the lists of callers who have this team before others.
+            // A prefix that is claimed here is missing in the lists of callers who have another team before this one.
             resources: self.visible_lists() != other.visible_lists()
                 || self.claims() != other.claims(),
             tools: own.tools != before.tools,
@@ -374,8 +375,8 @@ impl Catalog {
         }
     }
 
-    /// Returns what clients see: for each visible offer, the digest of its lists and what it lost to other
-    /// offers.
+    /// Returns what clients see: for each visible offer, the digest of its lists and what other offers own instead of
+    /// it.
     fn visible_lists(&self) -> Vec<(&ProviderName, Digest, Vec<&str>)> {
         let mut lost: BTreeMap<_, Vec<_>> = BTreeMap::new();
         for Collision { what, loser, .. } in &self.collisions {

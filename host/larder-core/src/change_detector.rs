@@ -1,8 +1,8 @@
 //! Detects that the content of a watched URI changed, and notifies the watchers.
 //!
-//! A change is found by comparing versions, by reading again, after events in granted folders, and after a
-//! new catalog. URIs that nobody watches cost nothing. Of several replicas of a server, one makes the periodic checks of a
-//! URI; the others make a check of their own when it reports a change.
+//! A change is found by comparing versions, by reading again, after events in granted folders, and after a new catalog.
+//! A URI without a watcher costs nothing. If a server has several replicas, one replica makes the periodic checks of a
+//! URI. When it reports a change, the other replicas check the URI too.
 
 mod checks;
 mod folders;
@@ -37,7 +37,8 @@ const CHANNEL_CAPACITY: usize = 1_024;
 /// Polling interval for folders without file events, unless `read_interval` is set.
 const FOLDER_POLL_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Interval between checks of what other replicas poll. They find a change of which no report arrived, whatever the reason.
+/// Interval between checks of the URIs that other replicas poll. These checks find a change whose report did not
+/// arrive.
 const COMPARISON_INTERVAL: Duration = Duration::from_secs(5 * 60);
 
 /// The intervals of the periodic checks.
@@ -45,7 +46,7 @@ const COMPARISON_INTERVAL: Duration = Duration::from_secs(5 * 60);
 pub struct Config {
     /// Between two version checks.
     pub version_interval: Duration,
-    /// Between two reads of resources without versions. `None` disables these reads.
+    /// Interval between two reads of resources without versions. `None` disables these reads.
     pub read_interval: Option<Duration>,
 }
 
@@ -73,8 +74,9 @@ struct FinishedBatch {
 }
 
 impl ChangeDetector {
-    /// Creates a detector. It does nothing before [`Self::run`]. `signals` receives hints that a provider's
-    /// list may have changed. `replicas` are the same team at other replicas, and only the detector receives their events.
+    /// Creates a detector. It does nothing before [`Self::run`]. `signals` receives hints that a provider's list may
+    /// have changed. `replicas` is the connection to the same team on other replicas. Only the detector receives its
+    /// events.
     pub fn new(
         config: Config,
         reader: Reader,
@@ -102,8 +104,8 @@ impl ChangeDetector {
         self
     }
 
-    /// Returns the number of watched URIs whose content, or absence of content, is known. A later change of
-    /// those is detected.
+    /// Returns the number of watched URIs whose content, or absence of content, is known. A later change of these URIs
+    /// is detected.
     pub fn known_count(&self) -> watch::Receiver<usize> {
         self.known_count.subscribe()
     }
@@ -121,7 +123,7 @@ impl ChangeDetector {
         let mut comparison_timer = every(varied(COMPARISON_INTERVAL));
         loop {
             tokio::select! {
-                // `biased` handles results before the end of the batch that sent them.
+                // `biased`, so that results are handled before the end of the batch that sent them.
                 biased;
                 () = drain.stopping() => return,
                 Some(result) = received_results.recv() => self.handle_result(result),
@@ -184,7 +186,7 @@ impl ChangeDetector {
             .for_each(|watched| self.table.provider_updated(watched, true));
     }
 
-    /// What other replicas tell is a hint, and is never published again.
+    /// A report of another replica is a hint, and is never published again.
     fn handle_replica_event(&mut self, event: ReplicaEvent) {
         match event {
             ReplicaEvent::Updated { uri, state } => {
@@ -202,7 +204,7 @@ impl ChangeDetector {
         }
     }
 
-    /// Compares everything of which a change may have been missed, lists as well.
+    /// Compares everything, also lists, because changes may have been missed.
     fn compare_all(&mut self) {
         tracing::debug!(
             "changes at other replicas may have been missed: comparing everything that is watched"
@@ -226,7 +228,7 @@ impl ChangeDetector {
             .compare_polled_elsewhere(polled, &*self.replicas, Instant::now());
     }
 
-    /// Tells the other replicas which URIs this one can poll.
+    /// Reports to the other replicas which URIs this replica can poll.
     fn share_offers(&mut self) {
         if let Some((begins, ceases)) = self.table.take_offers() {
             self.replicas.watch(&begins, &ceases);
@@ -311,7 +313,8 @@ fn every(period: Duration) -> Interval {
     interval
 }
 
-/// Returns a time between three quarters and five quarters of this one, so that not all replicas do the same at once.
+/// Returns a random time between three quarters and five quarters of `time`, so that not all replicas do the same at
+/// once.
 fn varied(time: Duration) -> Duration {
     time.mul_f64(
         0.75 + f64::from(getrandom::u32().unwrap_or(u32::MAX / 2)) / f64::from(u32::MAX) / 2.0,

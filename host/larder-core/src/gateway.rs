@@ -45,8 +45,7 @@ use larder_runtime::metrics::{ComputedFamily, Metrics};
 use larder_runtime::turns::Turns;
 use larder_sandbox::{Signal, SignalSender};
 
-/// Bytes of the items of one page. It may be exceeded only by what a provider returns in one call although less was
-/// requested.
+/// Bytes of the items of one page. A page exceeds this only if a provider returns more in one call than was requested.
 const MAX_PAGE_BYTES: usize = 1 << 20;
 
 /// Configuration of the gateway.
@@ -54,14 +53,13 @@ const MAX_PAGE_BYTES: usize = 1 << 20;
 pub struct Config {
     /// Number of items on one page of a list.
     pub page_size: PageSize,
-    /// The operator's instructions for models, which precede those of the providers.
+    /// The operator's instructions for models, which precede the instructions of the providers.
     pub instructions: Option<String>,
     /// Capacity of the response cache.
     pub cache: CacheConfig,
-    /// Whether clients may cache responses for their own caller only. True where there are teams or
-    /// credentials.
+    /// Whether clients may cache responses only for their own caller. True if there are teams or credentials.
     pub private: bool,
-    /// The teams of callers who have several, in the order in which they take precedence.
+    /// The teams of callers who have several teams, in the order in which the teams take precedence.
     pub shared_teams: Vec<Teams>,
 }
 
@@ -79,7 +77,7 @@ pub struct PageSize {
 pub struct Gateway {
     state: Arc<ArcSwap<State>>,
     audit: AuditLog,
-    /// Shared by all callers without a team that has a quota.
+    /// The quota that all callers share whose team has no quota.
     default_quota: Arc<QuotaUsage>,
     memory: MemoryBudget,
     /// The turns of teams at searching.
@@ -95,7 +93,7 @@ struct State {
     quotas: BTreeMap<TeamName, Arc<QuotaUsage>>,
 }
 
-/// The state of one team. Teams share none of it.
+/// The state of one team. Nothing in it is shared with other teams.
 #[derive(Debug)]
 struct TeamState {
     reader: Reader,
@@ -115,7 +113,7 @@ pub struct ServerInstructions {
 }
 
 impl Gateway {
-    /// Creates a gateway over these catalogs, one for each team. Requests to refresh stale lists go to the
+    /// Creates a gateway over these catalogs. Each team has one catalog. Requests to refresh stale lists go to the
     /// signal senders.
     pub fn new(config: Config, teams: impl IntoIterator<Item = (Reader, SignalSender)>) -> Self {
         let memory = MemoryBudget::unlimited();
@@ -150,7 +148,7 @@ impl Gateway {
         &self.memory
     }
 
-    /// Replaces the configuration, the teams and their quotas. Teams that stay keep their cached responses.
+    /// Replaces the configuration, the teams and their quotas. Teams that remain keep their cached responses.
     pub fn reload(
         &self,
         config: Config,
@@ -168,7 +166,7 @@ impl Gateway {
         self.state.store(Arc::new(state));
     }
 
-    /// Searches in these full-text indexes from now on. Teams that have one keep it.
+    /// From now on, searches in these full-text indexes. Teams that have an index keep it.
     pub fn set_text_indexes(
         &self,
         indexes: impl IntoIterator<Item = (TeamName, Arc<dyn TextIndex>)>,
@@ -247,11 +245,11 @@ impl Gateway {
         );
     }
 
-    /// Refreshes expired lists in the background. The current request is answered with the old ones.
+    /// Refreshes expired lists in the background. The current request is answered with the old lists.
     fn refresh_stale_lists(view: &View) {
         for team in view.teams().iter().filter(|team| team.catalog.is_stale()) {
             for offer in team.offers().iter().filter(|offer| offer.claim_refresh()) {
-                // If the signal queue is full, a later request will trigger the refresh.
+                // If the signal queue is full, a later request triggers the refresh.
                 team.state.signals.send(offer.name(), Signal::ListStale);
             }
         }
@@ -273,7 +271,7 @@ impl Gateway {
         let all: Vec<String> = own.into_iter().chain(of_providers).collect();
         ServerInstructions {
             instructions: (!all.is_empty()).then(|| all.join("\n\n")),
-            // The next reconcile pass may change them, and clients are not notified of that.
+            // The next reconcile pass may change the instructions, and clients are not notified of that.
             freshness: Freshness {
                 ttl: std::time::Duration::ZERO,
                 ..self.max_freshness()
@@ -290,7 +288,7 @@ impl Gateway {
 }
 
 impl State {
-    /// Creates the state of these teams. Those that were there before keep theirs.
+    /// Creates the state of these teams. Teams that existed before keep their state.
     fn new(
         config: Config,
         teams: impl IntoIterator<Item = (Reader, SignalSender)>,

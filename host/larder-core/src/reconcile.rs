@@ -57,15 +57,15 @@ const MAX_CONCURRENT_LOADS: usize = 4;
 /// Limit of providers that are called at the same time to get their descriptions and lists, not counting slow ones.
 const MAX_CONCURRENT_PROBES: usize = 8;
 /// Maximum number of threads that read the files of one team. A file on a mount whose server is gone blocks its thread
-/// forever, and then blocks the loads of its own team only.
+/// forever. Because of this limit, it blocks only the loads of its own team.
 const MAX_FILE_THREADS: usize = 8;
 
-/// How long the start of a server waits for what is present.
+/// How long the start of a server waits for the components that are present.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StartLimits {
-    /// The time for everything.
+    /// The time for the whole wait.
     pub total: Duration,
-    /// The time for the own calls of the providers, from the moment when their components are compiled.
+    /// The time for the own calls of the providers, which begins when their components are compiled.
     pub own_calls: Duration,
     /// How long the server is not ready while components are not served yet.
     pub ready: Duration,
@@ -86,10 +86,11 @@ pub struct Reconciler {
     signal_receiver: SignalReceiver,
     config_handle: ConfigHandle,
     persists_state: bool,
-    /// True until everything that was present at the start is loaded. All of it gets the same generation,
-    /// whatever the order in which the loads finish.
+    /// True until everything that was present at the start is loaded. All these components get the same generation, in
+    /// whatever order the loads finish.
     starting: bool,
-    /// Until when the server is not ready while components are not served yet. `None` after that, and once all are.
+    /// Until when the server is not ready while components are not served yet. `None` after that time, and when all
+    /// components are served.
     ready_by: Option<tokio::time::Instant>,
     health: Health,
     audit: AuditLog,
@@ -150,32 +151,32 @@ impl Reconciler {
         }
     }
 
-    /// Does not write the state files. For a process that only inspects the sources while a server uses them.
+    /// Does not write the state files. Used by a process that only inspects the sources while a server uses them.
     pub fn without_persistence(mut self) -> Self {
         self.persists_state = false;
         self
     }
 
-    /// Reports here when a source or one of its artifacts cannot be read.
+    /// From now on, reports to `health` when a source or one of its artifacts cannot be read.
     pub fn with_health(mut self, health: Health) -> Self {
         self.health = health;
         self
     }
 
-    /// Records here which components are served.
+    /// From now on, records in `audit` which components are served.
     pub fn with_audit(mut self, audit: AuditLog) -> Self {
         self.audit = audit;
         self
     }
 
-    /// Lets providers use this key-value store, as far as they are granted that.
+    /// Lets providers use this key-value store, if they have a grant for it.
     pub fn with_key_value(self, store: KeyValueStore) -> Self {
-        // It is set here only.
+        // The store is set only here.
         _ = self.loader.key_value.set(store);
         self
     }
 
-    /// Tells the same team at other replicas what providers signal here.
+    /// Reports what providers signal here to the same team on other replicas.
     pub fn with_replicas(mut self, replicas: Arc<dyn TeamReplicas>) -> Self {
         self.replica_reports.replicas = replicas;
         self
@@ -207,10 +208,10 @@ impl Reconciler {
     }
 
     /// Runs the first pass of a server, before it accepts requests. Components that are not loaded in time are
-    /// published when they are.
+    /// published later, when they are loaded.
     pub async fn run_first_pass(&mut self, limits: StartLimits) -> ReconcilePass {
         self.ready_by = Some(tokio::time::Instant::now() + limits.ready);
-        // What cannot be read cannot be written either, and that is reported.
+        // If these records cannot be read, they cannot be written either, and that error is reported.
         let last_offers = self
             .loader
             .with_approvals(|approvals, team| approvals.last_offers(team))
@@ -222,7 +223,7 @@ impl Reconciler {
     async fn run_pass_within(&mut self, limits: Option<StartLimits>) -> ReconcilePass {
         let began = Instant::now();
         let mut pass = ReconcilePass::default();
-        // All components of one pass get the same generation, whatever the order in which the loads finish.
+        // All components of one pass get the same generation, in whatever order the loads finish.
         self.state.next_generation();
         let work = self.scan_and_load(&mut pass, limits.map(|limits| limits.own_calls));
         match limits {
@@ -240,8 +241,8 @@ impl Reconciler {
         pass
     }
 
-    /// Scans and waits for the loads, but for the own calls of providers only for `own_calls`. Cancel safe: the scan and
-    /// the loads continue in the background.
+    /// Scans and waits for the loads. Waits only for `own_calls` for the own calls of providers. Cancel safe: the scan
+    /// and the loads continue in the background.
     async fn scan_and_load(&mut self, pass: &mut ReconcilePass, own_calls: Option<Duration>) {
         loop {
             self.scanner.start_scan();
@@ -280,8 +281,8 @@ impl Reconciler {
         }
     }
 
-    /// Reports what is not loaded yet. For a limited time, the server is not ready because of it. After that, a provider
-    /// that is slow or cannot be loaded does not keep it from the others.
+    /// Reports which components are not loaded yet. For a limited time, the server is not ready because of them. After
+    /// that time, the server is ready although a provider is slow or cannot be loaded.
     fn report_start(&mut self) {
         let part = format!("start of {}", self.team);
         let is_waiting = self
@@ -312,14 +313,14 @@ impl Reconciler {
             .report(&part, format!("team {}: {message}", self.team), impact);
     }
 
-    /// The server is ready from now on, whatever is not served yet.
+    /// The server is ready from now on, also if components are not served yet.
     fn end_wait(&mut self) {
         self.ready_by = None;
         self.report_start();
     }
 
-    /// Compares the sources with what is served. Starts loads for what differs and removes what is missing.
-    /// Returns the delay until the next scan, if artifacts are still changing.
+    /// Compares the sources with the components that are served. Starts loads of components that differ and removes
+    /// components that are missing. Returns the delay until the next scan, if artifacts are still changing.
     fn compare(
         &mut self,
         mut desired: DesiredComponents,
@@ -356,7 +357,7 @@ impl Reconciler {
         }
     }
 
-    /// Withdraws what was reported, because nothing is loaded any more.
+    /// Withdraws the reported problems, because nothing is loaded any more.
     fn withdraw_reports(&self) {
         for part in ["start", "sources", "artifacts"] {
             self.health.resolve(&format!("{part} of {}", self.team));
@@ -383,7 +384,7 @@ impl Reconciler {
         self.components.set(self.state.reports());
     }
 
-    /// Saves the pending approvals for `larder approve`, which is another process, and what is served for the
+    /// Saves the pending approvals for `larder approve`, which is another process, and the served revisions for the
     /// next start.
     fn persist_state(&mut self) {
         if !self.persists_state {

@@ -1,8 +1,8 @@
-//! What the replicas of a server tell each other. Each loads the same components and answers any request alone; it
-//! needs the others only to find changes: one of them polls a watched URI, and a replica that notices a change reports
-//! it to all others.
+//! What the replicas of a server report to each other. Each replica loads the same components and answers any request
+//! alone. The replicas need each other only to find changes: one of them polls a watched URI, and a replica that
+//! notices a change reports it to all others.
 //!
-//! A report of another replica is a hint. A replica notifies its listeners of what its own check finds, so that
+//! A report of another replica is a hint. A replica notifies its listeners only of what its own check finds, so
 //! messages may be late, lost, repeated or in any order.
 
 use futures_util::FutureExt as _;
@@ -13,41 +13,41 @@ use crate::catalog::ContentState;
 use larder_model::name::ProviderName;
 use larder_model::uri::Uri;
 
-/// What the change detector of a team tells the same team at other replicas, and hears from them.
+/// Connects the change detector of a team with the same team on other replicas: sends reports, and receives theirs.
 pub trait TeamReplicas: Send + Sync {
     /// Changes the set of URIs that this replica is able to poll for the others. Cheap: the implementation may combine
     /// several calls. A URI that is watched is absent while its checks fail.
     fn watch(&self, added: &[Uri], removed: &[Uri]);
 
-    /// Whether this replica makes the periodic checks of this URI: no other replica is chosen for it.
+    /// Whether this replica makes the periodic checks of this URI, because no other replica is chosen for the URI.
     fn is_poller(&self, uri: &Uri) -> bool;
 
-    /// Whether other replicas watch this URI, as far as is known.
+    /// Whether other replicas watch this URI, according to their messages.
     fn is_watched_elsewhere(&self, uri: &Uri) -> bool {
         let _ = uri;
         true
     }
 
-    /// Tells the other replicas. Never waits; what does not fit is dropped and counted, and a
-    /// [`ReplicaEvent::CompareAll`] follows at the receivers.
+    /// Sends an event to the other replicas. Never waits. An event that does not fit into the queue is dropped and
+    /// counted, and the receivers get a [`ReplicaEvent::CompareAll`].
     fn publish(&self, event: ReplicaEvent);
 
     /// Returns the next event from another replica. For a single consumer. Cancel safe. Never ends.
     fn next(&self) -> BoxFuture<'_, ReplicaEvent>;
 }
 
-/// What happened at another replica.
+/// An event of another replica.
 #[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
 pub enum ReplicaEvent {
-    /// A check found that the content differs from what was known.
+    /// A check found that the content differs from the content that was known.
     Updated {
-        /// The URI whose content it is.
+        /// The URI of the content.
         #[serde(with = "uri_text")]
         uri: Uri,
         /// What the check found.
         state: ContentState,
     },
-    /// A provider reported an update; nothing is known about the new content.
+    /// A provider reported an update; the new content is not known.
     Signalled {
         /// The URI that was updated.
         #[serde(with = "uri_text")]
@@ -59,7 +59,8 @@ pub enum ReplicaEvent {
         #[serde(with = "provider_text")]
         provider: ProviderName,
     },
-    /// Events may have been lost, or this replica became the poller of more URIs: compare everything that is watched.
+    /// Events may have been lost, or this replica became the poller of more URIs: this replica must compare everything
+    /// that is watched.
     CompareAll,
 }
 

@@ -1,8 +1,8 @@
 //! Keeps the full-text index of a team up to date, in the background.
 //!
-//! The text of the listed resources of providers with `index = true` is read without a caller, so that it contains
-//! nothing that belongs to a caller. At most one read runs at a time. Content is read when it is new, and again when
-//! its version changed, or after a notification, a new list or a new revision.
+//! The text of the listed resources of providers with `index = true` is read without a caller, so that the index
+//! contains no content that belongs to a caller. At most one read runs at a time. Content is read when it is new, and
+//! again when its version changed, or after a notification, a new list or a new revision.
 
 mod content;
 mod plan;
@@ -25,10 +25,10 @@ use larder_model::text_index::{Change, IndexError, TextIndex};
 use larder_runtime::drain::Drain;
 use larder_runtime::health::{Health, Impact};
 
-/// How long the documents of a provider are kept after the start although it is not served. Its component may still be
+/// After the start, the documents of a provider that is not served are kept this long. Its component may still be
 /// compiled.
 const START_GRACE: Duration = Duration::from_secs(300);
-/// How long an index that nobody searches in stays in memory.
+/// How long an index without searches stays in memory.
 const MAX_IDLE: Duration = Duration::from_secs(60);
 
 /// Updates the index of one team.
@@ -42,13 +42,13 @@ pub struct SearchIndexer {
     work: BTreeMap<ProviderName, ProviderWork>,
     /// When to use the index again after it could not be used.
     retry: Retry,
-    /// When providers that were never served count as removed.
+    /// When the documents of providers that were never served are removed.
     start_ends: Instant,
 }
 
 impl SearchIndexer {
-    /// Creates an indexer for the index of this progress. It does nothing before [`Self::run`]. `None` if there is no
-    /// index.
+    /// Creates an indexer for the index of this progress; `None` if there is no index. The indexer does nothing before
+    /// [`Self::run`].
     pub fn new(
         reader: Reader,
         progress: IndexProgress,
@@ -203,7 +203,7 @@ impl SearchIndexer {
         changed.for_each(|(_, work)| work.may_have_changed());
     }
 
-    /// Begins anew, because the index is empty, or because what was read could not be stored.
+    /// Begins from the start, because the index is empty, or because documents could not be stored.
     fn begin_anew(&mut self) {
         self.work.values_mut().for_each(ProviderWork::begin_anew);
     }
@@ -225,11 +225,11 @@ impl SearchIndexer {
         }
     }
 
-    /// Returns when there is something to do next, if nothing happens before.
+    /// Returns when the next work is due, if no event happens before.
     fn next_turn(&self) -> Instant {
         let now = Instant::now();
         let next = self.work.values().map(ProviderWork::next_turn).min();
-        // The start ends, or an index that is not used is released.
+        // At that time the start ends, or an unused index is released.
         next.unwrap_or(now + START_GRACE)
             .min(now + MAX_IDLE)
             .max(self.retry.at())

@@ -30,23 +30,23 @@ pub trait Source: Send + Sync {
     /// Returns the location of the source, for people: the path of a folder, or the address of a registry.
     fn location(&self) -> String;
 
-    /// Returns the artifacts that the source has now. After an error nothing is known about them, so everything that
-    /// is served from this source stays as it is. If the source is missing, its artifacts stay for a limited time.
+    /// Returns the artifacts that the source has now. After an error the artifacts are unknown, so everything that is
+    /// served from this source stays as it is. If the source is missing, its artifacts stay for a limited time.
     ///
-    /// Blocks the calling thread, and only one scan runs at a time. A source that needs long to find out about changes
-    /// does so in a task of its own, and reports here what it knows.
+    /// Blocks the calling thread. Only one scan runs at a time. A source that needs long to find changes searches for
+    /// them in a task of its own, and this method returns what the task has found.
     fn scan(&mut self) -> io::Result<Scan>;
 
     /// Registers what triggers a scan. The reconciler calls this once, before the first scan of its loop, and then also
     /// scans periodically, so that a lost event only delays a change.
     fn register_triggers(&mut self, triggers: &mut ScanTriggers);
 
-    /// Takes note that the source was missing for so long that its artifacts were withdrawn. What exists in its place,
-    /// even if that is empty, is the source from now on.
+    /// Tells the source that it was missing for so long that its artifacts were withdrawn. What exists at its location
+    /// now is the source from now on, also if it is empty.
     fn accept_replacement(&mut self) {}
 
-    /// Takes note that the operator accepted a pending artifact, which is served from now on, whatever becomes pending
-    /// after it.
+    /// Tells the source that the operator accepted a pending artifact. The artifact is served from now on, also if
+    /// another artifact becomes pending after it.
     fn accept(&mut self, artifact: &Artifact) {
         _ = artifact;
     }
@@ -55,17 +55,18 @@ pub trait Source: Send + Sync {
 /// The result of a scan.
 #[derive(Debug, Default)]
 pub struct Scan {
-    /// The artifacts to serve. While a newer revision of one is pending or cannot be read, this is the previous one.
+    /// The artifacts to serve. While a newer revision of an artifact is pending or cannot be read, this list has the
+    /// previous revision.
     pub artifacts: Vec<Artifact>,
     /// New artifacts that must not be loaded yet.
     pub pending: Vec<PendingArtifact>,
-    /// Names that belong to this source, even while it has no artifact of that name.
+    /// Names that belong to this source, also while the source has no artifact of that name.
     pub reserved: BTreeSet<String>,
-    /// What cannot be read, by its origin, with the error.
+    /// The artifacts that cannot be read: the origin of each, with the error.
     pub unreadable: BTreeMap<String, io::Error>,
     /// When to scan again without a trigger, because a pending artifact will be complete by then.
     pub rescan_after: Option<Duration>,
-    /// Why the source is missing as a whole, although an earlier scan found it. Then everything else is empty.
+    /// Why the whole source is missing, although an earlier scan found it. All other fields are empty then.
     pub missing: Option<String>,
 }
 

@@ -22,7 +22,8 @@ use larder_runtime::health::Impact;
 use larder_runtime::metrics::Metrics;
 use larder_runtime::shares::{Resource, SPANS, Taken, TeamShares};
 
-/// Sends a request without spans to a collector, as the server would. Returns what is wrong, if it is not accepted.
+/// Sends a request without spans to a collector, as the server would. Returns what is wrong, if the collector does not
+/// accept the request.
 pub async fn probe(collector: &Collector) -> Result<(), String> {
     export::probe(collector).await
 }
@@ -61,7 +62,7 @@ struct Inner {
     dropping: Arc<AtomicBool>,
 }
 
-/// A span in the queue, with its part of the team's share: any client can cause its requests to be recorded.
+/// A span in the queue, with its slot in the team's share: any client can cause its requests to be recorded.
 struct QueuedSpan {
     span: SpanData,
     _share: Taken,
@@ -121,8 +122,8 @@ impl Telemetry {
         self.0.is_some()
     }
 
-    /// Starts the span of a request if it is sampled: by the client's trace context, or at random without
-    /// one. Spans of this call are children of it from now on.
+    /// Starts the span of a request if the request is sampled. The client's trace context decides; without a trace
+    /// context, a random number decides. Spans of this call are children of it from now on.
     pub fn start_request(&self, call: &mut Call, method: &str) -> Option<ActiveSpan> {
         let inner = self.0.as_ref()?;
         let parent = call.trace.as_ref();
@@ -178,7 +179,7 @@ fn count_dropped(metrics: &Metrics, dropping: &AtomicBool) {
 /// Returns a random number from 0 (inclusive) to 1 (exclusive).
 fn random_share() -> f64 {
     let mut bytes = [0; 4];
-    // Without random numbers, requests are recorded only if all of them are to be recorded.
+    // If there are no random numbers, requests are recorded only if all of them are to be recorded.
     getrandom::fill(&mut bytes).map_or(0.999, |()| {
         f64::from(u32::from_le_bytes(bytes)) / (f64::from(u32::MAX) + 1.0)
     })

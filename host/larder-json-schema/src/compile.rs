@@ -1,6 +1,6 @@
-//! Compiles a schema into nodes. First all schemas in the document become nodes. Then the references of those that the
-//! root can reach are resolved, which can lead to places that are not schemas otherwise. At last, chains of references
-//! are checked.
+//! Compiles a schema into nodes. First all schemas in the document become nodes. Then the references of all nodes that
+//! the root can reach are resolved. A reference can lead to a place that would otherwise not be a schema. At the end,
+//! chains of references are checked.
 
 mod applicators;
 mod assertions;
@@ -21,9 +21,9 @@ use crate::{InvalidSchema, JsonSchema};
 
 /// Maximum depth of a schema.
 pub(crate) const MAX_NESTING: usize = 64;
-/// Maximum number of schemas that apply to the same value one through the other.
+/// Maximum number of schemas in a chain that apply to the same value.
 pub(crate) const MAX_CHAIN: usize = 128;
-/// The URI of a document that has none.
+/// The URI of a document without a URI.
 const DEFAULT_URI: &str = "json-schema:///";
 
 /// The part of a document with a URI of its own.
@@ -89,7 +89,7 @@ pub(crate) fn compile(document: &Value, pattern_size: usize) -> Result<JsonSchem
 }
 
 impl<'d> Compiler<'d> {
-    /// Compiles the schema in a place, unless it was compiled before.
+    /// Compiles the schema at a place, unless it was already compiled.
     fn schema(&mut self, schema: &'d Value, place: Place) -> Result<NodeId, InvalidSchema> {
         if let Some(id) = self.ids.get(&std::ptr::from_ref(schema)) {
             return Ok(*id);
@@ -109,8 +109,8 @@ impl<'d> Compiler<'d> {
         Ok(id)
     }
 
-    /// Resolves the references of all nodes that a node can reach, and returns these nodes. What depends on anchors in all
-    /// resources is resolved when nothing else is left.
+    /// Resolves the references of all nodes that a node can reach, and returns these nodes. References that depend on
+    /// anchors in all resources are resolved last.
     fn resolve_from(&mut self, root: NodeId) -> Result<Vec<NodeId>, InvalidSchema> {
         let mut reachable = HashSet::new();
         let mut nodes = vec![root];

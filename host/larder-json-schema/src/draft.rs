@@ -15,7 +15,7 @@ pub(crate) enum Draft {
 }
 
 impl Draft {
-    /// The draft that a schema names. `None` if it names none.
+    /// The draft that a schema names. `None` if the schema names no draft.
     pub(crate) fn named_by(schema: &Map<String, Value>) -> Result<Option<Self>, InvalidSchema> {
         let Some(name) = schema.get("$schema") else {
             return Ok(None);
@@ -50,7 +50,7 @@ impl Draft {
         self <= Self::Draft7
     }
 
-    /// Whether the fragment of a schema's URI is a name for it.
+    /// Whether the fragment of a schema's URI is a name of the schema.
     pub(crate) fn has_anchors_in_ids(self) -> bool {
         self <= Self::Draft7
     }

@@ -2,10 +2,10 @@
 
 /// Bytes of a text that count as one unit if they are compared.
 const BYTES_PER_UNIT: usize = 64;
-/// So many units are between two checks of whether to stop.
+/// Number of units between two checks of whether to stop.
 const UNITS_PER_CHECK: u64 = 4_096;
 
-/// Why a validation ended early. It is small, because each step may return it.
+/// Why a validation ended early. The value is small, because each step may return it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exhausted {
     Effort,
@@ -13,17 +13,17 @@ pub(crate) enum Exhausted {
     Stopped,
 }
 
-/// How much effort a validation may take.
+/// The effort that a validation may take.
 pub struct Effort<'c> {
-    /// The units that are left until the next check, or until the end.
+    /// The remaining units until the next check, or until the end.
     until_check: u64,
-    /// The units that are left after that.
+    /// The remaining units after that.
     rest: u64,
     must_stop: Option<&'c mut dyn FnMut() -> bool>,
 }
 
 impl<'c> Effort<'c> {
-    /// So many units.
+    /// Creates an effort of this many units.
     pub fn new(units: u64) -> Self {
         Self {
             until_check: units,
@@ -32,7 +32,8 @@ impl<'c> Effort<'c> {
         }
     }
 
-    /// So many units. A function is called every few thousand units, and stops the validation by returning `true`.
+    /// Creates an effort of this many units. The function is called every few thousand units, and stops the validation
+    /// by returning `true`.
     pub fn with_check(units: u64, must_stop: &'c mut dyn FnMut() -> bool) -> Self {
         Self {
             until_check: 0,
@@ -41,7 +42,7 @@ impl<'c> Effort<'c> {
         }
     }
 
-    /// Counts so many units. Fails if there are none left.
+    /// Counts this many units. Fails if too few units are left.
     pub(crate) fn spend(&mut self, units: u64) -> Result<(), Exhausted> {
         match self.until_check.checked_sub(units) {
             Some(left) => {
@@ -52,7 +53,7 @@ impl<'c> Effort<'c> {
         }
     }
 
-    /// Counts the comparison of so many bytes.
+    /// Counts the comparison of this many bytes.
     pub(crate) fn spend_bytes(&mut self, bytes: usize) -> Result<(), Exhausted> {
         self.spend((bytes / BYTES_PER_UNIT) as u64)
     }

@@ -9,7 +9,7 @@ use crate::Effort;
 use crate::effort::Exhausted;
 use crate::number::ExactNumber;
 
-/// Values deeper than this are not compared. The parser of JSON accepts less.
+/// Deeper values are not compared. The parser of JSON accepts only values of a lower depth.
 const MAX_DEPTH: usize = 256;
 
 /// The values of an `enum`, by their hashes.
@@ -19,7 +19,7 @@ pub(crate) struct ValueSet {
     pub(crate) values: Vec<Value>,
 }
 
-/// So few values are compared one after the other.
+/// Up to this number, values are compared one after another.
 const FEW: usize = 8;
 
 impl ValueSet {

@@ -1,4 +1,4 @@
-//! Why a schema, or a value, is not valid.
+//! Why a schema or a value is not valid.
 
 use crate::compile::{MAX_CHAIN, MAX_NESTING};
 use crate::effort::Exhausted;
@@ -45,7 +45,7 @@ pub enum SchemaError {
     /// The validation takes too much effort.
     #[error("the schema needs too much time to validate this value")]
     TooMuchEffort,
-    /// So many schemas apply to values in values that the validation would need too much stack.
+    /// The schemas and values are nested so deeply that the validation would need too much stack.
     #[error("the schema and the value are nested too deeply")]
     TooDeep,
     /// The caller stopped the validation.

@@ -4,9 +4,9 @@ use serde_json::Value;
 
 use super::{Effort, JsonSchema, SchemaError};
 
-/// Three eighths of what a thread of the server has. The deepest validation needs 480 KiB in a debug build.
+/// Three eighths of the stack of a server thread. The deepest validation needs 480 KiB in a debug build.
 const STACK: usize = 768 << 10;
-/// So much effort is allowed.
+/// The maximum effort.
 const UNITS: u64 = 100_000;
 /// Inputs have few regular expressions.
 const PATTERN_SIZE: usize = 64 << 10;

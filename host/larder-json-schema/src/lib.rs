@@ -1,6 +1,6 @@
-//! JSON Schema for schemas and values that somebody untrusted wrote: drafts 4 to 2020-12, in one document, with
-//! `format` and the contents of texts as annotations. A schema is compiled once. The depth of a compilation and of a
-//! validation is bounded, and so is the effort of a validation.
+//! JSON Schema for schemas and values from untrusted authors: drafts 4 to 2020-12, in one document, with `format` and
+//! the contents of texts as annotations. A schema is compiled once. The depth of a compilation and the depth and effort
+//! of a validation are limited.
 
 #![cfg_attr(test, allow(clippy::too_many_lines, reason = "tables are long"))]
 
@@ -32,8 +32,8 @@ pub struct JsonSchema {
 }
 
 impl JsonSchema {
-    /// Compiles a schema: draft 2020-12, unless the schema names another one. Each of its regular expressions may have
-    /// this size.
+    /// Compiles a schema: draft 2020-12, unless the schema names another draft. Each regular expression in the schema
+    /// may have this size.
     pub fn compile(schema: &Value, pattern_size: usize) -> Result<Self, InvalidSchema> {
         compile::compile(schema, pattern_size)
     }

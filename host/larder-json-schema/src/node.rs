@@ -18,13 +18,13 @@ pub(crate) struct ResourceId(pub(crate) u32);
 pub(crate) struct Node {
     pub(crate) resource: ResourceId,
     pub(crate) keywords: Vec<Keyword>,
-    /// The node that is evaluated in place of this one, which has nothing but a reference.
+    /// The node that is evaluated instead of this node, which only contains a reference.
     pub(crate) alias: Option<NodeId>,
-    /// Whether it has `unevaluatedItems` or `unevaluatedProperties`.
+    /// Whether the schema has `unevaluatedItems` or `unevaluatedProperties`.
     pub(crate) has_unevaluated: bool,
 }
 
-/// A keyword. Those without a draft in their name have the same meaning in all drafts.
+/// A keyword. A keyword without a draft in its name has the same meaning in all drafts.
 pub(crate) enum Keyword {
     /// The schema `false`.
     Never,
@@ -97,7 +97,7 @@ pub(crate) struct Contains {
     pub(crate) node: NodeId,
     pub(crate) min: u64,
     pub(crate) max: Option<u64>,
-    /// Whether `unevaluatedItems` does not see the items that it found.
+    /// Whether `unevaluatedItems` ignores the items that the keyword found.
     pub(crate) marks_items: bool,
 }
 
@@ -109,10 +109,10 @@ pub(crate) struct Properties {
     pub(crate) others: Option<NodeId>,
 }
 
-/// A reference whose target depends on the resources through which the validation came.
+/// A reference whose target depends on the resources through which the validation passed.
 pub(crate) struct DynamicReference {
     pub(crate) target: NodeId,
-    /// The target in each resource that has one.
+    /// The target in each resource that has a target.
     pub(crate) targets: Vec<(ResourceId, NodeId)>,
 }
 
@@ -180,7 +180,7 @@ impl Node {
 }
 
 impl Keyword {
-    /// The schemas that it applies to the same value.
+    /// The schemas that the keyword applies to the same value.
     pub(crate) fn in_place(&self) -> Vec<NodeId> {
         match self {
             Self::Reference(node) | Self::Not(node) => vec![*node],
@@ -198,7 +198,7 @@ impl Keyword {
         }
     }
 
-    /// All schemas that it applies.
+    /// All schemas that the keyword applies.
     pub(crate) fn nodes(&self) -> Vec<NodeId> {
         match self {
             Self::Items(Items { first, rest }) => first.iter().chain(rest).copied().collect(),

@@ -4,14 +4,14 @@ use std::cmp::Ordering;
 
 use serde_json::Number;
 
-/// Integers up to this value are exact as `i128`, whether they are written with a fraction or not.
+/// Integers up to this value are exact as `i128`, also if they are written with a fraction.
 const MAX_INTEGER: f64 = 1e30;
 
 /// A number that can be compared.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum ExactNumber {
     Integer(i128),
-    /// A number with a fraction, or a very large one.
+    /// A number with a fraction, or a very large number.
     Float(f64),
 }
 
@@ -41,7 +41,8 @@ impl ExactNumber {
         }
     }
 
-    /// An integer is never near a number with a fraction that it could be confused with: those are below 2^53.
+    /// An integer and a number with a fraction are never so near that they could be confused: numbers with a fraction
+    /// are below 2^53.
     pub(crate) fn compare(self, other: Self) -> Ordering {
         let as_float = |number| match number {
             Self::Integer(integer) => integer as f64,
@@ -63,7 +64,7 @@ impl ExactNumber {
 }
 
 impl Decimal {
-    /// The shortest decimal number that is read as this one, which is what its author wrote.
+    /// The shortest decimal number with this value, which is the number that its author wrote.
     pub(crate) fn new(number: &Number) -> Option<Self> {
         let text = number.to_string();
         let (digits, exponent) = text.split_once(['e', 'E']).unwrap_or((&text, "0"));
@@ -83,7 +84,7 @@ impl Decimal {
         self.mantissa == 0
     }
 
-    /// Whether this number is the product of the divisor, which is not zero, and an integer.
+    /// Whether this number is a multiple of the divisor, which is not zero.
     pub(crate) fn is_multiple_of(self, divisor: Self) -> bool {
         let shift = self.exponent - divisor.exponent;
         let zeros = u32::try_from(shift.unsigned_abs()).unwrap_or(u32::MAX);

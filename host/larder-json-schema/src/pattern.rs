@@ -1,5 +1,5 @@
-//! Regular expressions. They have no exponential cases, but time and memory are in proportion to the text and, at worst,
-//! to the states of the expression. A short expression such as `(a?){5000}` can have many states.
+//! Regular expressions. They have no exponential cases. Time and memory are in proportion to the text and, in the worst
+//! case, to the states of the expression. A short expression such as `(a?){5000}` can have many states.
 
 mod translate;
 
@@ -13,16 +13,16 @@ use crate::{Effort, InvalidSchema};
 
 /// Maximum size of one compiled expression.
 const MAX_SIZE: usize = 1 << 20;
-/// What all expressions of one provider share.
+/// Maximum size of all expressions of one provider together.
 const MAX_TOTAL_SIZE: usize = 64 << 20;
-/// States that take the time of one unit of effort for each byte, at worst.
+/// For each byte, this number of states takes the time of one unit of effort in the worst case.
 const STATES_PER_UNIT: u64 = 8;
 /// The states of a class: one for each byte of a character.
 const CLASS: u64 = 4;
 
 /// A regular expression of ECMAScript, without look-around and back references.
 pub(crate) struct Pattern {
-    /// As it is written in the schema.
+    /// The text of the expression in the schema.
     pub(crate) text: String,
     regex: Regex,
     states: u64,
@@ -52,12 +52,12 @@ impl Pattern {
     }
 }
 
-/// Returns how large each compiled expression may be if a provider has so many.
+/// Returns the maximum size of each compiled expression if a provider has this many.
 pub fn size_limit(count: usize) -> usize {
     (MAX_TOTAL_SIZE / count.max(1)).min(MAX_SIZE)
 }
 
-/// Counts the expressions in a schema, which is what the parser of JSON accepts.
+/// Counts the expressions in a schema. The parser of JSON has accepted the schema.
 pub fn count(schema: &Value) -> usize {
     match schema {
         Value::Array(schemas) => schemas.iter().map(count).sum(),
@@ -72,7 +72,7 @@ pub fn count(schema: &Value) -> usize {
     }
 }
 
-/// Returns about how many states an expression has. The parser limits its depth.
+/// Returns the approximate number of states of an expression. The parser limits the depth of the expression.
 fn states_of(hir: &Hir) -> u64 {
     match hir.kind() {
         HirKind::Empty | HirKind::Look(_) => 1,

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::{Effort, InvalidSchema, JsonSchema, SchemaError, pattern};
 
-/// Enough for each value of these tests, and little enough to end soon.
+/// Sufficient for each value of these tests, and small enough for a test that ends soon.
 const UNITS: u64 = 2_000_000;
 
 fn compile(schema: &Value) -> Result<JsonSchema, InvalidSchema> {
@@ -19,7 +19,7 @@ fn validate(schema: &JsonSchema, value: &Value) -> Result<(), SchemaError> {
     schema.validate(value, &mut Effort::new(UNITS))
 }
 
-/// Compiles a schema that is valid.
+/// Compiles a valid schema.
 fn valid(schema: &Value) -> JsonSchema {
     compile(schema).unwrap_or_else(|error| panic!("{schema}: {error}"))
 }

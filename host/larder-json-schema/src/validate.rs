@@ -1,5 +1,5 @@
-//! Validates a value. A node is evaluated by a recursive function, whose depth is counted, so that the stack that it needs
-//! is bounded.
+//! Validates a value. A node is evaluated by a recursive function. The depth of the recursion is counted, so that its
+//! stack is limited.
 
 mod assertions;
 mod combinations;
@@ -16,7 +16,7 @@ use crate::effort::Exhausted;
 use crate::node::{Keyword, Node, NodeId, ResourceId};
 use crate::{Effort, JsonSchema, SchemaError};
 
-/// Maximum number of nodes that are evaluated one within the other.
+/// Maximum number of nested evaluations of nodes.
 pub(crate) const MAX_DEPTH: usize = 256;
 
 /// Whether something is valid, unless the validation ended early.
@@ -29,11 +29,11 @@ struct Validation<'s, 'e, 'c> {
     depth: usize,
     /// The resources through which the validation came.
     resources: Vec<ResourceId>,
-    /// What is wrong, if somebody wants to know.
+    /// The errors; none if the errors are not requested.
     report: Option<Report>,
 }
 
-/// Validates a value. The errors are described in a second pass, because few values have any.
+/// Validates a value. The errors are described in a second pass, because few values have errors.
 pub(crate) fn validate(
     schema: &JsonSchema,
     value: &Value,
@@ -57,7 +57,8 @@ pub(crate) fn validate(
 }
 
 impl<'s> Validation<'s, '_, '_> {
-    /// Evaluates a node for a value. `evaluated` collects what it covers, for `unevaluated…` keywords of others.
+    /// Evaluates a node for a value. `evaluated` collects the evaluated members and items, for `unevaluated…` keywords
+    /// of other nodes.
     fn evaluate<'v>(
         &mut self,
         id: NodeId,
@@ -123,7 +124,7 @@ impl<'s> Validation<'s, '_, '_> {
         Ok(is_valid)
     }
 
-    /// Each keyword has a function of its own, so that the stack of this one is small.
+    /// Each keyword has a function of its own, so that the stack of this function stays small.
     fn keyword<'v>(
         &mut self,
         keyword: &'s Keyword,
@@ -180,7 +181,7 @@ impl<'s> Validation<'s, '_, '_> {
         }
     }
 
-    /// Reports an error. Returns that something is not valid.
+    /// Reports an error. Always returns that the value is not valid.
     fn fail(&mut self, at: &Location<'_>, message: std::fmt::Arguments<'_>) -> Outcome {
         if let Some(report) = &mut self.report {
             report.add(at, message);

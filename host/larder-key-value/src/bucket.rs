@@ -8,7 +8,7 @@ pub const MAX_KEY: usize = 512;
 /// Maximum size of a value in bytes.
 pub const MAX_VALUE: usize = 1 << 20;
 
-/// A bucket of a provider: the one that all callers share, or that of one caller.
+/// A bucket of a provider: the bucket that all callers share, or the bucket of one caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BucketName {
     pub(crate) provider: ProviderName,
@@ -24,13 +24,13 @@ impl BucketName {
         }
     }
 
-    /// The bucket of a caller: the same issuer, subject and team have the same bucket, whatever the credential. None if
-    /// the caller has no subject, because nothing tells it from other callers then.
+    /// The bucket of a caller. Callers with the same issuer, subject and team have the same bucket, also with different
+    /// credentials. None if the caller has no subject, because it then cannot be distinguished from other callers.
     pub fn of_caller(provider: &ProviderName, team: &TeamName, caller: &Caller) -> Option<Self> {
         let subject = caller.subject.as_deref()?;
         let mut name = Vec::new();
         for part in [Some(team.as_str()), caller.issuer.as_deref(), Some(subject)] {
-            // The lengths are included, so that no two callers have the same name.
+            // The name contains the lengths, so that different callers never have the same name.
             name.push(u8::from(part.is_some()));
             let part = part.unwrap_or_default();
             name.extend((part.len() as u64).to_be_bytes());
@@ -42,12 +42,12 @@ impl BucketName {
         })
     }
 
-    /// Whether it belongs to one caller.
+    /// Whether the bucket belongs to one caller.
     pub(crate) fn is_of_caller(&self) -> bool {
         self.caller.is_some()
     }
 
-    /// Its key in the table of buckets.
+    /// The key of the bucket in the table of buckets.
     pub(crate) fn row(&self) -> (&str, &[u8]) {
         (
             self.provider.as_str(),

@@ -1,5 +1,5 @@
-//! Changes of the database within a transaction. Limits are checked before anything is changed, so that a change that is
-//! refused leaves the transaction as it was.
+//! Changes of the database within a transaction. Limits are checked before anything is changed, so that a refused
+//! change does not modify the transaction.
 
 use redb::ReadableTable as _;
 
@@ -8,7 +8,8 @@ use super::error::{Failed, KeyValueError};
 use super::tables::{Bucket, Tables, Usage};
 use larder_model::policy::KeyValueLimits;
 
-/// Bytes that each key counts in addition to its own and those of its value: about what the tables need for it.
+/// Bytes that count for each key in addition to the bytes of the key and of the value: about the size of its entries in
+/// the tables.
 pub const ENTRY_OVERHEAD: u64 = 64;
 
 /// The change of one value.
@@ -18,7 +19,8 @@ pub struct Write {
     pub bucket: BucketName,
     /// The key.
     pub key: String,
-    /// The value that the key must have, where `Some(None)` means that it must not exist. None changes it in any case.
+    /// The value that the key must have now. `Some(None)` means that the key must not exist. With none, the value is
+    /// changed in any case.
     pub expected: Option<Option<Vec<u8>>>,
     /// The new value; none removes the key.
     pub value: Option<Vec<u8>>,
@@ -27,7 +29,7 @@ pub struct Write {
 }
 
 impl Write {
-    /// Checks what is known without the database.
+    /// Checks the limits that do not depend on the database.
     pub(crate) fn check(&self) -> Result<(), KeyValueError> {
         let expected = self
             .expected
@@ -42,14 +44,14 @@ impl Write {
         }
     }
 
-    /// The bytes that it may write.
+    /// The maximum number of bytes that the change writes.
     pub(crate) fn size(&self) -> u64 {
         self.key.len() as u64
             + self.value.as_ref().map_or(0, |value| value.len() as u64)
             + ENTRY_OVERHEAD
     }
 
-    /// Makes the change. Returns false if the value is not the expected one.
+    /// Makes the change. Returns false if the current value is not the expected value.
     pub(crate) fn apply(&self, tables: &mut Tables<'_>, now: u64) -> Result<bool, Failed> {
         let found = tables.bucket(&self.bucket)?;
         let (is_expected, old_size) = match found {
@@ -66,7 +68,7 @@ impl Write {
         Ok(true)
     }
 
-    /// Whether the current value is the expected one, and the counted size of the current value.
+    /// Whether the current value is the expected value, and the counted size of the current value.
     fn compare(&self, tables: &Tables<'_>, bucket: u64) -> Result<(bool, Option<u64>), Failed> {
         let current = tables.values.get((bucket, self.key.as_str()))?;
         let current = current.as_ref().map(|value| value.value());
@@ -167,7 +169,7 @@ pub(crate) fn touch(tables: &mut Tables<'_>, name: &BucketName, now: u64) -> Res
     }
 }
 
-/// Removes the buckets of callers that were not used for long. Returns what the provider stores then.
+/// Removes the buckets of callers that were not used for long. Returns what the provider stores afterwards.
 pub(crate) fn expire(
     tables: &mut Tables<'_>,
     provider: &str,
@@ -180,7 +182,7 @@ pub(crate) fn expire(
     })
 }
 
-/// Removes everything that a provider stores. Returns what it was.
+/// Removes all values of a provider. Returns how much was removed.
 pub(crate) fn forget(tables: &mut Tables<'_>, provider: &str) -> Result<Usage, Failed> {
     let usage = tables.usage(provider)?;
     remove_buckets(tables, provider, |_, _| true)?;

@@ -21,7 +21,8 @@ use larder_runtime::private_files::{self, ACCESSIBLE_TO_OTHERS, Untrusted};
 
 /// Memory for the pages of one database. Values are small, and the system caches the file too.
 const CACHE_BYTES: usize = 2 << 20;
-/// Space that a disk must have for a change, in addition to four times its bytes: the database writes each page anew.
+/// Space that a disk must have for a change, in addition to four times its bytes: the database writes a new copy of
+/// each changed page.
 const MIN_SPACE: u64 = 4 << 20;
 /// How long to wait after a failure before the file is opened again.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
@@ -37,7 +38,7 @@ pub(crate) struct DatabaseFile {
 #[derive(Default)]
 struct State {
     open: Option<Arc<Database>>,
-    /// Why it cannot be used, and until when that is assumed.
+    /// Why the file cannot be used, and until when this is assumed.
     failed: Option<(Instant, KeyValueError)>,
 }
 
@@ -58,13 +59,13 @@ impl DatabaseFile {
         }
     }
 
-    /// Works on the database, which is created if it does not exist.
+    /// Runs work on the database. If the database does not exist, creates it.
     pub(crate) fn run<T>(
         &self,
         work: impl FnOnce(&Database) -> Result<T, Failed>,
     ) -> Result<T, KeyValueError> {
         let database = self.open()?;
-        // The database panics where a page has a content that it cannot have.
+        // The database panics if a page is damaged.
         match catch_unwind(AssertUnwindSafe(|| work(&database))) {
             Ok(Ok(output)) => Ok(output),
             Ok(Err(Failed::Refused(error))) => Err(error),
@@ -73,8 +74,8 @@ impl DatabaseFile {
         }
     }
 
-    /// Refuses a change of so many bytes if the disk is full. After a write that failed, nothing can be read either until
-    /// the database is repaired, which needs space as well.
+    /// Refuses a change of this many bytes if the disk is full. After a failed write, values cannot be read either
+    /// until the database is repaired, and the repair also needs space.
     pub(crate) fn check_space(&self, bytes: u64) -> Result<(), KeyValueError> {
         let part = format!("space for values of {}", self.team);
         let folder = self.path.ancestors().skip(1).find(|folder| folder.exists());
@@ -93,7 +94,7 @@ impl DatabaseFile {
         Err(KeyValueError::Unavailable("the disk is full".into()))
     }
 
-    /// Works on the database if it exists.
+    /// Runs work on the database if it exists.
     pub(crate) fn run_if_exists<T: Default>(
         &self,
         work: impl FnOnce(&Database) -> Result<T, Failed>,
@@ -155,7 +156,7 @@ impl DatabaseFile {
         KeyValueError::Unavailable("its file could not be read or written".into())
     }
 
-    /// Tells the operator, and moves a damaged file aside.
+    /// Reports the error to the operator, and moves a damaged file aside.
     fn report(&self, error: OpenError) -> KeyValueError {
         let path = self.path.display();
         let team = &self.team;
@@ -173,7 +174,7 @@ impl DatabaseFile {
             ),
             OpenError::Damaged(why) => {
                 let what = self.move_aside();
-                // It stays until the server is restarted, because the values are gone.
+                // The problem stays until the server is restarted, because the values are lost.
                 let part = format!("damaged values of {team}");
                 (
                     part,
@@ -210,8 +211,8 @@ impl DatabaseFile {
     }
 }
 
-/// Checks a database that exists, and returns what each provider stores in it. Unlike a store, it does not move a damaged
-/// file. Blocks the calling thread.
+/// Checks an existing database, and returns what each provider stores in it. Unlike a store, this does not move a
+/// damaged file. Blocks the calling thread.
 pub fn verify_database(path: &Path) -> Result<BTreeMap<String, Usage>, KeyValueError> {
     let unavailable = |why: String| KeyValueError::Unavailable(why);
     let database = open(path).map_err(|error| match error {
@@ -227,13 +228,13 @@ pub fn verify_database(path: &Path) -> Result<BTreeMap<String, Usage>, KeyValueE
     }
 }
 
-/// Opens the file and checks all of it. The folder belongs to this user, and no other user has access.
+/// Opens the file and checks it completely. The folder belongs to this user, and no other user has access.
 fn open(path: &Path) -> Result<Database, OpenError> {
     if let Some(folder) = path.parent() {
         create_folder(folder)?;
     }
     let file = private_files::open_read_write(path, ACCESSIBLE_TO_OTHERS).map_err(untrusted)?;
-    // A new file has to be found after a power failure.
+    // After a power failure, a new file must still exist.
     let folder = path.parent().map(File::open).transpose();
     let synced = folder.and_then(|folder| folder.map_or(Ok(()), |folder| folder.sync_all()));
     synced.map_err(|error| OpenError::Other(error.to_string()))?;

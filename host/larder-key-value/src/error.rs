@@ -6,10 +6,10 @@ pub enum KeyValueError {
     /// The key or the value is too long.
     #[error("the key or the value is too long")]
     TooLarge,
-    /// The bucket has as many keys as it may have.
+    /// The bucket has the maximum number of keys.
     #[error("the bucket has as many keys as it may have (`limits.key_value_bucket_keys`)")]
     TooManyKeys,
-    /// The bucket or the provider has as many bytes as it may have, or there are too many buckets of callers.
+    /// The bucket or the provider has the maximum number of bytes, or there are too many buckets of callers.
     #[error("the key-value store is full")]
     Full,
     /// Another process uses the database.
@@ -23,7 +23,7 @@ pub enum KeyValueError {
 /// Why a step of an operation failed.
 #[derive(Debug)]
 pub(crate) enum Failed {
-    /// The operation is not allowed. Other operations of the same transaction may be.
+    /// The operation is not allowed. Other operations of the same transaction may be allowed.
     Refused(KeyValueError),
     /// The database failed.
     Storage(redb::Error),

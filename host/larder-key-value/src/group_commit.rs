@@ -1,5 +1,5 @@
-//! Writes that wait at the same time are committed together, because a commit waits for the disk: whatever their number,
-//! the disk is synchronized once for all of them.
+//! Writes that wait at the same time are committed together, because a commit waits for the disk: for any number of
+//! writes, the disk is synchronized once.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,44 +20,44 @@ use larder_runtime::metrics::process::thread_cpu_time;
 /// Limits of one transaction.
 const MAX_BATCH: usize = 256;
 const MAX_BATCH_BYTES: u64 = 8 << 20;
-/// Limits of what may wait.
+/// Limits of the waiting changes.
 const MAX_WAITING: usize = 1_024;
 const MAX_WAITING_BYTES: u64 = 64 << 20;
 
 /// Receives the CPU time of the work for a call.
 pub type ChargeCpu = Arc<dyn Fn(Duration) + Send + Sync>;
 
-/// What is to be changed.
+/// A change of the database.
 pub(crate) enum Change {
     Write(Write),
     /// Records that a bucket was used.
     Touch(BucketName),
     /// Removes the buckets of callers that were not used for long.
     Expire(ProviderName, KeyValueLimits),
-    /// Removes everything that a provider stores.
+    /// Removes all values of a provider.
     Forget(ProviderName),
 }
 
-/// The result of a change that was made.
+/// The result of a successful change.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Done {
     /// Whether the value was changed.
     Written(bool),
-    /// What was removed.
+    /// How much was removed.
     Forgotten(Usage),
 }
 
 pub(crate) type Answer = Result<Done, KeyValueError>;
 
-/// A change that waits.
+/// A waiting change.
 pub(crate) struct Job {
     pub(crate) change: Change,
     pub(crate) charge: Option<ChargeCpu>,
-    /// None if nobody waits for the answer.
+    /// None if the answer is not awaited.
     pub(crate) answer: Option<oneshot::Sender<Answer>>,
 }
 
-/// The changes that wait.
+/// The waiting changes.
 #[derive(Default)]
 pub(crate) struct Queue(Mutex<Waiting>);
 
@@ -69,14 +69,14 @@ struct Waiting {
     has_writer: bool,
 }
 
-/// What became of a batch, and what the providers in it store now.
+/// The results of a batch, and what the providers in the batch store now.
 struct Committed {
     answers: Vec<(Answer, Duration)>,
     usage: BTreeMap<ProviderName, Usage>,
 }
 
 impl Queue {
-    /// Adds a change. Returns whether a thread has to be started that calls [`Self::take`] until nothing waits.
+    /// Adds a change. Returns whether a thread has to be started that calls [`Self::take`] until no change waits.
     pub(crate) fn add(&self, job: Job) -> Result<bool, KeyValueError> {
         let mut waiting = self.lock();
         let bytes = job.change.size();
@@ -142,7 +142,8 @@ impl Change {
 }
 
 impl Job {
-    /// Whether somebody waits for the answer, or nobody ever did. What a call that ended did not begin is not done.
+    /// Whether the answer is still awaited, or was never to be awaited. If a call ends before its change begins, the
+    /// change is not made.
     fn is_wanted(&self) -> bool {
         self.answer
             .as_ref()
@@ -150,7 +151,8 @@ impl Job {
     }
 }
 
-/// Makes the changes of a batch and answers them. `record` receives what the providers in it store now, before that.
+/// Makes the changes of a batch and answers them. Before the answers, `record` receives what the providers in the batch
+/// store now.
 pub(crate) fn commit(
     file: &DatabaseFile,
     batch: Vec<Job>,
@@ -173,7 +175,7 @@ pub(crate) fn commit(
         if let Some(charge) = job.charge {
             charge(cpu_time);
         }
-        // Nobody receives it if the call ended.
+        // If the call has ended, the answer is not received.
         if let Some(sender) = job.answer {
             _ = sender.send(answer.clone());
         }
@@ -191,7 +193,8 @@ fn answer(applied: Result<Done, Failed>) -> Result<Answer, Failed> {
 
 fn commit_in(database: &Database, batch: &[Job], now: u64) -> Result<Committed, Failed> {
     let mut transaction = database.begin_write()?;
-    // Providers choose the content. In one phase, an attacker could cause a transaction that is committed in part.
+    // Two-phase commit is used because providers choose the content: with one phase, an attacker could cause a
+    // transaction that is committed only in part.
     transaction.set_two_phase_commit(true);
     let mut answers = Vec::with_capacity(batch.len());
     let mut usage = BTreeMap::new();
@@ -214,7 +217,7 @@ fn commit_in(database: &Database, batch: &[Job], now: u64) -> Result<Committed, 
     {
         transaction.commit()?
     } else {
-        // Nothing was changed, so the disk has nothing to do.
+        // No value was changed, so nothing needs to be written to the disk.
         transaction.abort()?
     }
     let share = thread_cpu_time().saturating_sub(start)

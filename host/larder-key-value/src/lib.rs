@@ -1,6 +1,6 @@
 //! Stores the values that providers keep between calls: one database file for each team, with a bucket that all callers
-//! of a provider share, and a bucket for each caller. Everything is bounded. A value is on the disk when its write
-//! returns; writes that wait at the same time are committed together.
+//! of a provider share, and a bucket for each caller. All sizes and numbers are limited. A value is on the disk when
+//! its write returns. Writes that wait at the same time are committed together.
 
 mod bucket;
 mod change;

@@ -1,4 +1,4 @@
-//! Where the database of a team is, and how it gets to another place.
+//! The location of a team's database, and functions to move a database.
 
 use std::fs::{DirBuilder, File, TryLockError};
 use std::io::{self, ErrorKind};
@@ -37,8 +37,8 @@ pub fn all_databases(state: &Path) -> Vec<PathBuf> {
     databases
 }
 
-/// Copies a database that no server uses. Returns whether there was one to copy, and none at the other path. Blocks the
-/// calling thread.
+/// Copies a database that no server uses. Returns whether it was copied: it must exist, and there must be no database
+/// at the other path. Blocks the calling thread.
 pub fn copy_database(from: &Path, to: &Path) -> io::Result<bool> {
     if to.exists() {
         return Ok(false);
@@ -54,8 +54,8 @@ pub fn copy_database(from: &Path, to: &Path) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Moves a database that no server uses. Returns whether there was one. It is an error if there is one at the other path.
-/// Blocks the calling thread.
+/// Moves a database that no server uses. Returns whether the database existed. Fails if there is a database at the
+/// other path. Blocks the calling thread.
 pub fn move_database(from: &Path, to: &Path) -> io::Result<bool> {
     let Some(_lock) = lock_unused(from)? else {
         return Ok(false);
@@ -67,7 +67,7 @@ pub fn move_database(from: &Path, to: &Path) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Opens the file of a database, and locks it as the database itself does. `None` if it does not exist.
+/// Opens the file of a database, and locks it like the database itself. `None` if the file does not exist.
 fn lock_unused(path: &Path) -> io::Result<Option<File>> {
     let file = match private_files::open(path, ACCESSIBLE_TO_OTHERS) {
         Err(Untrusted::Missing) => return Ok(None),
@@ -83,7 +83,7 @@ fn lock_unused(path: &Path) -> io::Result<Option<File>> {
     }
 }
 
-/// Creates the folder of a database, to which only this user has access.
+/// Creates the folder of a database. Only this user has access to the folder.
 fn private_folder_of(path: &Path) -> io::Result<&Path> {
     let folder = path.parent().ok_or(ErrorKind::InvalidInput)?;
     DirBuilder::new()

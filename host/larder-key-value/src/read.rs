@@ -18,7 +18,7 @@ pub struct KeyPage {
     pub next: Option<String>,
 }
 
-/// What is read from a bucket.
+/// A query for keys of a bucket.
 #[derive(Debug, Clone)]
 pub(crate) struct ListQuery {
     pub(crate) prefix: String,

@@ -1,5 +1,5 @@
-//! The store of one team. Its work blocks threads: each provider reads with a few threads of its own, and one thread
-//! writes.
+//! The store of one team. The work of the store blocks threads: each provider has a few threads for its reads, and one
+//! thread writes for all providers.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
@@ -22,18 +22,18 @@ use larder_runtime::drain::Drain;
 use larder_runtime::health::Health;
 use larder_runtime::metrics::process::thread_cpu_time;
 
-/// Threads with which one provider reads at the same time.
+/// Number of threads for the concurrent reads of one provider.
 const READ_THREADS: usize = 4;
-/// Bytes that one provider may write in a second. A faster one has to wait.
+/// Bytes that one provider may write per second. A provider that writes more has to wait.
 const WRITES_PER_SECOND: u64 = 4 << 20;
-/// Bytes that each write counts in addition to its own, because it changes some pages of the database.
+/// Bytes that count for each write in addition to its own bytes, because it changes some pages of the database.
 const WRITE_COST: u64 = 16 << 10;
 /// How often the use of a bucket is recorded.
 const TOUCH_INTERVAL: Duration = Duration::from_hours(24);
-/// How often the buckets of a provider are searched for those that were not used for long.
+/// The interval in which the buckets of a provider are searched for buckets that were not used for long.
 const EXPIRY_INTERVAL: Duration = Duration::from_hours(1);
 
-/// The key-value store of a team. Clones share the database, which is opened when it is first needed.
+/// The key-value store of a team. Clones share the same database, which is opened when it is first needed.
 #[derive(Clone)]
 pub struct KeyValueStore(Arc<Inner>);
 
@@ -84,7 +84,7 @@ impl KeyValueStore {
             .unwrap_or_else(|error| Err(KeyValueError::Unavailable(error.to_string())))
     }
 
-    /// Returns what each provider stores, also those without a component.
+    /// Returns what each provider stores. Providers without a component are included.
     pub fn usage(&self) -> BTreeMap<ProviderName, Usage> {
         lock(&self.0.usage).clone()
     }
@@ -136,7 +136,8 @@ impl KeyValueStore {
         Ok(page)
     }
 
-    /// Changes a value. Returns false if it is not the expected one. The change is on the disk when this returns.
+    /// Changes a value. Returns false if the current value is not the expected value. The change is on the disk when
+    /// this returns.
     pub async fn write(&self, write: Write, charge: ChargeCpu) -> Result<bool, KeyValueError> {
         write.check()?;
         let share = self.share(&write.bucket.provider);
@@ -150,7 +151,7 @@ impl KeyValueStore {
         }
     }
 
-    /// Deletes everything that a provider stores. Returns what it was.
+    /// Deletes all values of a provider. Returns how much was deleted.
     pub async fn forget(&self, provider: &ProviderName) -> Result<Usage, KeyValueError> {
         match self.change(Change::Forget(provider.clone()), None).await? {
             Done::Forgotten(usage) => Ok(usage),
@@ -176,7 +177,7 @@ impl KeyValueStore {
             .unwrap_or_else(|error| Err(KeyValueError::Unavailable(error.to_string())))
     }
 
-    /// Records that a bucket was used, if that was not recorded for long.
+    /// Records that a bucket was used, if the last record is old.
     fn was_read(&self, bucket: &BucketName, last_used: Option<u64>, limits: &KeyValueLimits) {
         let is_old = |last_used: u64| last_used + TOUCH_INTERVAL.as_secs() < now();
         if bucket.is_of_caller() && last_used.is_some_and(is_old) {
@@ -200,7 +201,8 @@ impl KeyValueStore {
         }
     }
 
-    /// Makes a change that nobody waits for. It is omitted if too much waits already, and made at another time.
+    /// Makes a change whose result is not awaited. If too many changes wait already, the change is omitted now and made
+    /// at a later time.
     fn change_later(&self, change: Change) {
         if let Err(error) = self.submit(Job {
             change,
@@ -226,7 +228,8 @@ impl KeyValueStore {
     fn submit(&self, job: Job) -> Result<(), KeyValueError> {
         if self.0.queue.add(job)? {
             let inner = self.0.clone();
-            // A task of its own: the call whose change is the first of a batch may end before it.
+            // The commit runs in a separate task, because the call whose change is the first of a batch may end
+            // earlier.
             self.0.drain.spawn(async move {
                 let writer = inner.clone();
                 let ended = inner
@@ -249,7 +252,7 @@ impl KeyValueStore {
 }
 
 impl Inner {
-    /// Makes the changes that wait, until nothing waits.
+    /// Makes the waiting changes, until no change waits.
     fn commit_waiting(&self) {
         loop {
             let batch = self.queue.take();

@@ -11,33 +11,33 @@ use super::error::Failed;
 
 /// The values, by the number of the bucket and the key.
 pub(crate) const VALUES: TableDefinition<'_, (u64, &str), &[u8]> = TableDefinition::new("values");
-/// The buckets, by the provider and the digest of the caller, which is empty for the shared bucket.
+/// The buckets. The key is the provider and the digest of the caller, which is empty for the shared bucket.
 pub(crate) const BUCKETS: TableDefinition<'_, (&str, &[u8]), BucketRow> =
     TableDefinition::new("buckets");
-/// What each provider stores.
+/// How much each provider stores.
 pub(crate) const PROVIDERS: TableDefinition<'_, &str, UsageRow> = TableDefinition::new("providers");
 /// The number of the next bucket.
 pub(crate) const COUNTERS: TableDefinition<'_, &str, u64> = TableDefinition::new("counters");
 
 const NEXT_BUCKET: &str = "next bucket";
 
-/// The number, the keys, the bytes, and the second in which it was last used.
+/// The number, the keys, the bytes, and the second in which the bucket was last used.
 pub(crate) type BucketRow = (u64, u64, u64, u64);
 /// The keys, the bytes, and the buckets of callers.
 pub(crate) type UsageRow = (u64, u64, u64);
 
-/// What a provider stores.
+/// How much a provider stores.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// The keys in all of its buckets.
+    /// The keys in all buckets of the provider.
     pub keys: u64,
-    /// The bytes of keys and values in all of its buckets, as they are counted for the limits.
+    /// The bytes of keys and values in all buckets of the provider, counted as for the limits.
     pub bytes: u64,
     /// The number of buckets of callers.
     pub callers: u64,
 }
 
-/// A bucket as it is stored.
+/// A bucket in its stored form.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bucket {
     pub(crate) id: u64,
@@ -76,7 +76,7 @@ pub(crate) struct Tables<'t> {
 }
 
 impl<'t> Tables<'t> {
-    /// Opens the tables, and creates those that do not exist.
+    /// Opens the tables. If a table does not exist, creates it.
     pub(crate) fn open(transaction: &'t WriteTransaction) -> Result<Self, Failed> {
         Ok(Self {
             values: transaction.open_table(VALUES)?,
@@ -93,7 +93,7 @@ impl<'t> Tables<'t> {
             .map(|row| Bucket::of_row(row.value())))
     }
 
-    /// Stores a bucket, or removes it if it has no keys.
+    /// Stores a bucket. If it has no keys, removes it.
     pub(crate) fn put_bucket(&mut self, name: &BucketName, bucket: &Bucket) -> Result<(), Failed> {
         match bucket.keys {
             0 => _ = self.buckets.remove(name.row())?,
@@ -113,7 +113,7 @@ impl<'t> Tables<'t> {
             .unwrap_or_default())
     }
 
-    /// Stores what a provider uses, or removes its row if it has no keys.
+    /// Stores the usage of a provider. If it has no keys, removes its row.
     pub(crate) fn put_usage(&mut self, provider: &str, usage: Usage) -> Result<(), Failed> {
         match usage.keys {
             0 => _ = self.providers.remove(provider)?,
@@ -126,7 +126,7 @@ impl<'t> Tables<'t> {
         Ok(())
     }
 
-    /// Returns a number that no bucket had.
+    /// Returns a number that no bucket had before.
     pub(crate) fn next_bucket(&mut self) -> Result<u64, Failed> {
         let id = self.counters.get(NEXT_BUCKET)?.map_or(0, |row| row.value());
         self.counters.insert(NEXT_BUCKET, id + 1)?;

@@ -1,5 +1,5 @@
-//! Authentication: maps the bearer token of a request to a caller. Tokens are never logged, never part of an
-//! error, and never passed on.
+//! Authentication: maps the bearer token of a request to a caller. Tokens are not logged, are not part of an error, and
+//! are not passed on.
 
 // Lifetimes in tokens and in answers of issuers must not overflow.
 #![cfg_attr(not(test), warn(clippy::arithmetic_side_effects))]
@@ -89,7 +89,7 @@ pub(super) struct Identity {
     pub(super) token: Option<Arc<str>>,
     expires: Option<SystemTime>,
     source: CredentialSource,
-    /// Counts the requests of its caller; empty before the first one.
+    /// Counts the requests of the caller of this identity; empty before the first request.
     pub(super) volume: OnceLock<Arc<CallerVolume>>,
 }
 
@@ -114,7 +114,7 @@ impl Identity {
         }
     }
 
-    /// Whether it belongs to all requests, because no credential is required.
+    /// Whether this is the identity of all requests, because no credential is required.
     pub(super) fn is_anonymous(&self) -> bool {
         matches!(self.source, CredentialSource::Anonymous)
     }
@@ -236,8 +236,8 @@ impl Authenticator {
         }
     }
 
-    /// Completes when the credential of this identity is no longer valid: expired, removed, or signed with a
-    /// key that its issuer has withdrawn.
+    /// Completes when the credential of this identity is no longer valid: it expired, it was removed, or its issuer
+    /// withdrew the key that signed it.
     pub(super) async fn invalidated(&self, identity: &Identity) {
         let mut changes = self.0.changed.subscribe();
         while self.is_valid(identity) {
@@ -272,7 +272,7 @@ impl Authenticator {
         is_accepted && identity.is_current(SystemTime::now())
     }
 
-    /// Whether some accepted credential leads to this caller. Sessions of other callers end.
+    /// Whether an accepted credential belongs to this caller. Sessions of other callers end.
     pub(super) fn accepts_caller(&self, caller: &Caller) -> bool {
         let state = self.0.state.load();
         match &caller.issuer {
@@ -380,7 +380,7 @@ impl State {
     }
 }
 
-/// Sleeps until this time, or shorter: the caller has to check the time again.
+/// Sleeps until this time, or for a shorter time: the caller has to check the time again.
 async fn sleep_until(moment: Option<SystemTime>) {
     match moment {
         Some(moment) => {
@@ -391,7 +391,7 @@ async fn sleep_until(moment: Option<SystemTime>) {
     }
 }
 
-/// Returns the bearer token of a request. It is accepted in the Authorization header only.
+/// Returns the bearer token of a request. A token is accepted only in the Authorization header.
 fn bearer_token(head: &Parts) -> Result<Option<&str>, AuthError> {
     let query = head.uri.query().unwrap_or_default();
     if query

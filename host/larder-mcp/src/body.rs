@@ -24,7 +24,7 @@ pub struct Body {
 enum Kind {
     /// A complete body.
     Full(Bytes),
-    /// A complete body that is large. Boxed, as the next one: they are rare, and each body is copied.
+    /// A complete body that is large. This variant and the next one are boxed: they are rare, and each body is copied.
     Large(Box<UnsentParts>),
     Stream(Box<FrameStream>),
 }
@@ -35,11 +35,11 @@ struct FrameStream {
     rest: UnsentParts,
 }
 
-/// What a stream sends at once.
+/// What a stream sends in one frame.
 pub(super) enum StreamFrame {
     /// One small piece.
     Small(Vec<u8>),
-    /// A large piece, and what precedes and follows it.
+    /// A large piece, with the bytes before and after it.
     Large(Vec<u8>, Unsent, &'static [u8]),
 }
 

@@ -1,4 +1,5 @@
-//! A call as its client sees it: some messages of the call, then one response.
+//! The messages of a call in the order in which its client receives them: messages before the response, then one
+//! response.
 
 mod messages;
 
@@ -22,7 +23,7 @@ pub(super) enum StreamItem {
 }
 
 impl StreamItem {
-    /// The message as it is sent.
+    /// Returns the message in the form in which it is sent.
     pub(super) fn into_message(self) -> UnsentMessage {
         match self {
             Self::Message(bytes) | Self::Question(bytes) => bytes.into(),
@@ -53,7 +54,7 @@ impl CallStream {
         }
     }
 
-    /// Returns the next message: those of the call, the response, and then `None`. Cancel-safe.
+    /// Returns the next message: first the messages of the call, then the response, and then `None`. Cancel-safe.
     pub(super) async fn next(&mut self) -> Option<StreamItem> {
         if let Some(response) = &mut self.response {
             let ready = tokio::select! {
@@ -62,7 +63,7 @@ impl CallStream {
                 ready = response => ready,
             };
             self.response = None;
-            // A cancelled call sends nothing more.
+            // A cancelled call sends no further messages.
             self.ready = ready;
             self.pending = if self.ready.is_some() {
                 self.messages.drain()
@@ -74,13 +75,13 @@ impl CallStream {
         message.or_else(|| self.ready.take().map(StreamItem::Response))
     }
 
-    /// Lets requests to the client fail, also one that waits for its answer.
+    /// Makes requests to the client fail, including a request that waits for its answer.
     pub(super) fn stop_asking(&mut self) {
         self.messages.drop_requests();
     }
 }
 
-/// Cancels a call on drop, so that work that still runs for it ends.
+/// Cancels a call on drop, so that work that is still running for the call ends.
 pub(super) struct CancelOnDrop(pub(super) Arc<larder_model::resource::Call>);
 
 impl Drop for CancelOnDrop {

@@ -10,7 +10,7 @@ use super::elsewhere::Elsewhere;
 use super::message::{Id, Params};
 use super::rpc_error::{INTERNAL_ERROR, RpcError};
 
-/// The requests of one client that run or wait.
+/// The running and waiting requests of one client.
 #[derive(Debug)]
 pub(super) struct CancellableRequests {
     tokens: Mutex<HashMap<Id, CancellationToken>>,
@@ -19,7 +19,7 @@ pub(super) struct CancellableRequests {
     elsewhere: OnceLock<Arc<dyn Elsewhere>>,
 }
 
-/// A request that runs or waits. Its id is in use until this is dropped.
+/// A request that runs or waits. Its id is in use until this value is dropped.
 #[derive(Debug)]
 pub(super) struct CancellableRequest {
     requests: Arc<CancellableRequests>,
@@ -70,13 +70,13 @@ impl CancellableRequests {
         }
     }
 
-    /// Cancels a request of this process. Returns whether there is one with this id.
+    /// Cancels a request of this process. Returns whether a request has this id.
     pub(super) fn cancel_here(&self, id: &Id) -> bool {
         let token = self.lock().get(id).cloned();
         token.inspect(CancellationToken::cancel).is_some()
     }
 
-    /// Sets where requests are that this process does not know.
+    /// Sets the connection to replicas, for requests that this process does not have.
     pub(super) fn link(&self, elsewhere: Arc<dyn Elsewhere>) {
         _ = self.elsewhere.set(elsewhere);
     }
@@ -103,8 +103,8 @@ impl CancellableRequest {
         self.token.is_cancelled()
     }
 
-    /// Runs `work` until it completes or the request is cancelled. Takes a pinned reference: passed by value,
-    /// `work` would take up its size three times in this future.
+    /// Runs `work` until it completes or the request is cancelled. Takes a pinned reference: if `work` were passed by
+    /// value, this future would contain it three times.
     pub(super) async fn until_cancelled<F: Future>(&self, work: Pin<&mut F>) -> Option<F::Output> {
         self.token.run_until_cancelled(work).await
     }

@@ -1,5 +1,5 @@
-//! What the catalog contains, as JSON in the form in which MCP clients receive it. Each rendering is made once and then
-//! shared with the lists.
+//! What the catalog contains, as JSON in the form in which MCP clients receive it. Each item is rendered once, and the
+//! lists share the rendered JSON.
 
 use super::render;
 use larder_core::catalog::{OfferedPrompt, OfferedTool};

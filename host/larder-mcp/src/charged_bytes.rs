@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use larder_runtime::memory_budget::MemoryCharge;
 
-/// Returns bytes with the charge for them, if there is one.
+/// Returns bytes with the charge for them, if there is a charge.
 pub(super) fn charged(bytes: Vec<u8>, charge: Option<Box<MemoryCharge>>) -> Bytes {
     match charge {
         Some(charge) => Bytes::from_owner(Charged {
@@ -16,7 +16,7 @@ pub(super) fn charged(bytes: Vec<u8>, charge: Option<Box<MemoryCharge>>) -> Byte
     }
 }
 
-/// Returns bytes that are a part of what is charged.
+/// Returns bytes that share the charge of other bytes.
 pub(super) fn sharing_charge(bytes: Vec<u8>, charge: &Arc<MemoryCharge>) -> Bytes {
     Bytes::from_owner(Charged {
         bytes,

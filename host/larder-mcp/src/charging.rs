@@ -1,4 +1,4 @@
-//! Charges responses to their callers. A response without room is replaced by an error.
+//! Charges responses to their callers. If memory for a response is missing, an error replaces the response.
 
 use std::sync::Arc;
 
@@ -16,7 +16,8 @@ use larder_model::size;
 use larder_runtime::memory_budget::{MemoryCharge, Refused};
 
 impl Endpoint {
-    /// Creates a buffer for a response whose content has about this size. A large one is charged to the caller.
+    /// Creates a buffer for a response with this approximate size of its content. A large buffer is charged to the
+    /// caller.
     pub(super) fn output(&self, call: &Call, size: usize) -> Result<Output, RpcError> {
         let size = ENVELOPE + size;
         if size <= FREE_BYTES {
@@ -31,8 +32,9 @@ impl Endpoint {
         Ok(Output::charged(Box::new(charge)))
     }
 
-    /// Holds contents until their response was sent. The charge for them as an answer is released, unless others hold
-    /// them too, or many of them are small: the charge for the response contains only the large ones.
+    /// Holds contents until their response was sent. The charge of the contents as an answer is released, except in two
+    /// cases: others also hold the contents, or many contents are small. The charge of the response contains only the
+    /// large contents.
     pub(super) fn hold(
         &self,
         call: &Call,
@@ -57,7 +59,7 @@ impl Endpoint {
         )))
     }
 
-    /// Like [`Self::output`], for what is kept for other responses.
+    /// Like [`Self::output`], for JSON that is kept for other responses.
     pub(super) fn kept_output(&self, call: &Call, size: usize) -> Result<Output, RpcError> {
         if size <= FREE_BYTES {
             return Ok(Output::with_capacity(size));
@@ -71,7 +73,8 @@ impl Endpoint {
         Ok(Output::charged(Box::new(charge)))
     }
 
-    /// Charges a call that waits for the answers of its client, of any size: it can wait for long.
+    /// Charges a call that waits for the answers of its client. A call of any size is charged, because it can wait for
+    /// a long time.
     pub(super) fn charge_question(
         &self,
         call: &Call,
@@ -87,12 +90,12 @@ impl Endpoint {
         })
     }
 
-    /// Returns what was written, or an error if there was no room for it.
+    /// Returns the written bytes, or an error if memory for them was missing.
     pub(super) fn written(&self, out: Output) -> Result<Written, RpcError> {
         out.finish().map_err(rpc_error)
     }
 
-    /// Returns what was written as a response.
+    /// Returns the written bytes as a response.
     pub(super) fn finished(&self, out: Output) -> Result<ChargedResponse, RpcError> {
         let Written {
             bytes,
@@ -111,8 +114,8 @@ impl Endpoint {
         })
     }
 
-    /// Charges a large response to its caller, unless it was charged while it was written. If there is no room for
-    /// it, it is replaced by an error.
+    /// Charges a large response to its caller, unless it was charged while it was written. If memory for it is missing,
+    /// an error replaces it.
     pub(super) fn charged(
         &self,
         caller: &Caller,

@@ -1,4 +1,4 @@
-//! What a client can do for a call of a tool or a prompt: show a form, ask its model, name its folders, receive log
+//! What a client can do for a call of a tool or a prompt: show a form, call its model, name its folders, receive log
 //! messages.
 
 mod requests;
@@ -21,22 +21,22 @@ use larder_model::interaction::{Interaction, LogMessage, Severity};
 
 const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
 const LOG_LEVEL_KEY: &str = "io.modelcontextprotocol/logLevel";
-/// Maximum number of log messages that wait for a slow client. Further ones are dropped.
+/// Maximum number of log messages that wait for a slow client. Further messages are dropped.
 const LOG_QUEUE: usize = 64;
-/// The lowest severity for a legacy client that has not chosen one.
+/// The lowest severity for a legacy client that has not chosen a severity.
 const DEFAULT_LEVEL: Severity = Severity::Info;
 
 /// What a legacy client can do, the severity that it chose, and the requests to it.
 #[derive(Debug)]
 pub(super) struct LegacyClientSide {
     capabilities: Value,
-    /// None if the client has not chosen one.
+    /// None if the client has not chosen a severity.
     log_level: Mutex<Option<Severity>>,
     pub(super) requests: ClientRequests,
 }
 
 impl LegacyClientSide {
-    /// `capabilities` are those of `initialize`, as JSON.
+    /// `capabilities` are the capabilities in `initialize`, as JSON.
     pub(super) fn new(capabilities: Option<&RawValue>) -> Self {
         let capabilities = capabilities.and_then(|json| serde_json::from_str(json.get()).ok());
         Self {
@@ -54,7 +54,7 @@ impl LegacyClientSide {
             .unwrap_or_else(PoisonError::into_inner) = Some(level);
     }
 
-    /// Sets the lowest severity of log messages by its name. Another one than those of the protocol is ignored.
+    /// Sets the lowest severity of log messages by its name. A name that the protocol does not define is ignored.
     pub(super) fn set_log_level_name(&self, name: &str) {
         if let Ok(level) = parse_level(name) {
             self.set_log_level(level);
@@ -70,7 +70,7 @@ impl LegacyClientSide {
         level.and_then(level_name)
     }
 
-    /// Sets where requests to the client come from that this process does not know.
+    /// Sets the connection to replicas, for answers to requests that this process did not send.
     pub(super) fn link(&self, elsewhere: Arc<dyn Elsewhere>) {
         self.requests.link(elsewhere);
     }
@@ -105,7 +105,7 @@ impl LegacyClientSide {
     }
 }
 
-/// Returns the client's side of a modern request, and its log messages if it wants any.
+/// Returns the client's side of a modern request, and its log messages if the client wants log messages.
 pub(super) fn modern_interaction(
     meta: &Fields<'_>,
 ) -> Result<(Interaction, Option<mpsc::Receiver<LogMessage>>), RpcError> {
@@ -174,7 +174,7 @@ pub(super) fn log_notification(message: &LogMessage) -> Vec<u8> {
     })
 }
 
-/// Returns the capabilities that requests to a client need and that it does not have. Empty if it has all of them.
+/// Returns the capabilities that are needed for requests to a client and that the client lacks.
 pub(super) fn missing_capabilities(
     interaction: Option<&Interaction>,
     requests: &[InputRequest],
@@ -190,7 +190,8 @@ pub(super) fn missing_capabilities(
     missing
 }
 
-/// The capabilities that a request needs: JSON pointers, and the capabilities as a client declares them.
+/// The capabilities that are needed for a request: JSON pointers, and the capabilities in the form in which a client
+/// declares them.
 fn needed(request: &InputRequest) -> Vec<(&'static str, Value)> {
     let params: Value = serde_json::from_str(request.params.get()).unwrap_or_default();
     match request.method {
@@ -225,7 +226,7 @@ fn merge(into: &mut Value, from: Value) {
     }
 }
 
-/// Completes capabilities: a client that supports elicitation without saying which kinds supports forms.
+/// Completes capabilities: a client that supports elicitation and does not say which kinds supports forms.
 fn normalized(capabilities: Value) -> Value {
     let mut capabilities = match capabilities {
         Value::Object(members) => members,

@@ -48,10 +48,10 @@ const REJECTION: &str = concat!(
 );
 /// Delay after a failed `accept`.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(200);
-/// Maximum number of connections that are accepted after the server was told to stop. They waited before.
+/// Maximum number of connections that are accepted after the server was told to stop. These connections waited before.
 const MAX_LAST_CONNECTIONS: usize = 1024;
-/// How long connections are accepted when the server stops, and how long one without requests stays open. A client that
-/// sends requests all the time gets a response in this time, which tells it that the connection is closed.
+/// How long connections are accepted when the server stops, and how long a connection without requests stays open. A
+/// client that continuously sends requests gets a response in this time, which says that the connection is closed.
 pub(super) const MAX_CLOSING_TIME: Duration = Duration::from_millis(500);
 /// Interval of the search for idle sessions.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(30);
@@ -91,10 +91,11 @@ impl Endpoint {
                 }
             }
         }
-        // Load balancers notice with their next health check that the server stops. Until then, they open connections.
+        // Load balancers find out with their next health check that the server stops. Until then, they open
+        // connections.
         let time = self.closing_time();
         let _ = tokio::time::timeout(time, acceptor.accept_all(&listener)).await;
-        // The connections that wait would be reset when the listener is dropped.
+        // Waiting connections would be reset when the listener is dropped.
         for _ in 0..MAX_LAST_CONNECTIONS {
             let Some(Ok((stream, client))) = listener.accept().now_or_never() else {
                 break;
@@ -104,7 +105,7 @@ impl Endpoint {
         Ok(())
     }
 
-    /// How long clients that do not know yet that the server stops are served.
+    /// How long the server continues to serve clients that have not been told yet that it stops.
     fn closing_time(&self) -> Duration {
         MAX_CLOSING_TIME.min(self.0.settings.load().shutdown_grace / 2)
     }
@@ -128,7 +129,7 @@ impl Acceptor {
         }
     }
 
-    /// Accepts connections until it is dropped.
+    /// Accepts connections until this future is dropped.
     async fn accept_all(&self, listener: &impl Accept) {
         loop {
             match listener.accept().await {
@@ -156,7 +157,7 @@ impl Acceptor {
         });
     }
 
-    /// Rejects a connection with a response, or just closes it if too many are being rejected.
+    /// Rejects a connection with a response. If too many are being rejected, only closes the connection.
     fn reject(&self, stream: impl ClientStream) {
         if let Ok(permit) = self.rejection_permits.clone().try_acquire_owned() {
             self.endpoint.0.drain.spawn(async move {
@@ -167,8 +168,8 @@ impl Acceptor {
     }
 }
 
-/// Rejects a surplus connection with status 503 and a `retry-after` header. Reads the request first:
-/// otherwise the client would get a connection reset instead of the response.
+/// Rejects a surplus connection with status 503 and a `retry-after` header. Reads the request first, because otherwise
+/// the client would get a connection reset instead of the response.
 async fn reject(mut stream: impl ClientStream) -> io::Result<()> {
     let mut buffer = [0; 4 << 10];
     let _ = stream.read(&mut buffer).await?;
@@ -229,12 +230,12 @@ pub(super) async fn serve(
     }
 }
 
-/// Serves a connection until it had no requests for some time. Returns `None` then, and otherwise the result
-/// of the connection.
+/// Serves a connection until it has had no requests for some time, and then returns `None`. Otherwise returns the
+/// result of the connection.
 ///
-/// hyper's `graceful_shutdown` alone would lose requests: it closes a connection between two requests at once,
-/// and the next one may be on its way or even in the receive buffer. It also closes a connection after a
-/// response that did not announce it.
+/// hyper's `graceful_shutdown` alone would lose requests: between two requests it closes a connection at once, although
+/// the next request may be on its way or in the receive buffer. It also closes a connection after a response without an
+/// announcement that the connection closes.
 async fn serve_until_unused<T>(
     mut serving: Pin<&mut impl Future<Output = T>>,
     connection: &ConnectionState,

@@ -1,16 +1,16 @@
-//! Headers that let web pages of allowed origins call this server and read its responses (CORS). Which origins
-//! are allowed is decided by the `HostPolicy`.
+//! Headers that let web pages of allowed origins call this server and read its responses (CORS). The `HostPolicy`
+//! decides which origins are allowed.
 
 use http::header::{self, HeaderValue};
 use http::{HeaderMap, HeaderName};
 
 const ALLOWED_HEADERS: &str = "authorization, content-type, accept, mcp-protocol-version, mcp-method, mcp-name, \
                                mcp-session-id, last-event-id";
-/// The headers that repeat arguments of a tool begin with this.
+/// The prefix of the headers that repeat arguments of a tool.
 const PARAMETER_PREFIX: &str = "mcp-param-";
-/// Maximum number of those headers in one request. No tool needs as many.
+/// Maximum number of such headers in one request. No tool has so many header parameters.
 const MAX_PARAMETERS: usize = 64;
-/// Maximum length of the name of one.
+/// Maximum length of the name of such a header.
 const MAX_PARAMETER_LENGTH: usize = 128;
 
 /// Adds the CORS headers that let a page of this origin read the response.
@@ -39,8 +39,8 @@ pub(super) fn allow_request(headers: &mut HeaderMap, request: &HeaderMap) {
     );
 }
 
-/// The headers that a page may send. Those of arguments are allowed as they are requested: a preflight request has no
-/// credential, so it is not known which tools its caller has. What the headers say is checked when a tool is called.
+/// The headers that a page may send. All requested headers of arguments are allowed: a preflight request has no
+/// credential, so the tools of its caller are not known. The values of the headers are checked when a tool is called.
 fn allowed_headers(request: &HeaderMap) -> HeaderValue {
     let requested = request
         .get_all(header::ACCESS_CONTROL_REQUEST_HEADERS)

@@ -1,5 +1,5 @@
-//! A response whose large contents are encoded while it is sent, piece by piece, on threads of lower priority. It holds
-//! the contents, and not their JSON.
+//! A response whose large contents are encoded while it is sent, piece by piece, on threads of lower priority. The
+//! response holds the contents instead of their JSON.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
@@ -19,17 +19,17 @@ use larder_runtime::memory_budget::MemoryCharge;
 
 /// The size of an encoded piece. The allocator keeps blocks of up to 128 KiB for the next piece.
 const PIECE: usize = 96 << 10;
-/// Pieces that are encoded before they are sent: a change of threads takes about as long as half of one.
+/// Number of pieces that are encoded before they are sent: a change of threads takes about half as long as one piece.
 const PIECES_AT_ONCE: usize = 2;
-/// What of a response is encoded and not sent at most: some pieces here, and what hyper has taken, about 400 KiB and the
-/// pieces that begin and end there.
+/// Maximum bytes of a response that are encoded and not sent: some pieces here, and the bytes that hyper has taken.
+/// hyper takes about 400 KiB, and the pieces that begin and end within these.
 pub(super) const MAX_ENCODED: usize = 1 << 20;
-/// Contents of at least this size are moved to a smaller allocation when half of them was sent, if sending takes at
-/// least this long. A copy for a fast client would cost more than the memory is worth.
+/// Contents of at least this size are moved to a smaller allocation when half of them was sent, if that took at least
+/// [`SLOW`]. A copy for a fast client would cost more than the memory is worth.
 pub(super) const LARGE: usize = 1 << 20;
 pub(super) const SLOW: Duration = Duration::from_secs(1);
 
-/// The response. A clone sends it once more.
+/// The response. A clone can send the response once more.
 #[derive(Debug, Clone)]
 pub(super) struct DeferredResponse {
     parts: VecDeque<Part>,
@@ -40,7 +40,8 @@ pub(super) struct DeferredResponse {
 }
 
 impl DeferredResponse {
-    /// Creates it from its JSON and the places of the contents. Takes as long as a pass over the contents.
+    /// Creates the response from its JSON and the places of the contents. This takes as long as a pass over the
+    /// contents.
     pub(super) fn new(json: Bytes, places: Places, threads: Arc<LowPriorityThreads>) -> Self {
         let Places { held, places } = places;
         let parts = parts(json, places);
@@ -63,7 +64,7 @@ impl DeferredResponse {
 /// The rest of a response that is being sent.
 pub(super) struct UnsentContents {
     len: usize,
-    /// What is encoded.
+    /// The encoded pieces.
     ready: VecDeque<Bytes>,
     /// None while the next piece is encoded.
     encoder: Option<Box<Encoder>>,
@@ -88,7 +89,7 @@ struct Allocation {
 }
 
 impl UnsentContents {
-    /// Sends a response that nobody else sends.
+    /// Sends a response that is sent only once.
     pub(super) fn new(response: DeferredResponse) -> Self {
         let allocation = response.held.upgrade().map(|held| Allocation {
             bytes: usize::try_from(held.charge().bytes()).unwrap_or(usize::MAX),
@@ -99,7 +100,7 @@ impl UnsentContents {
         Self::with(response, allocation)
     }
 
-    /// Sends a response that may be sent again: its memory is not freed before.
+    /// Sends a response that may be sent again: the memory of the response is not released before.
     pub(super) fn shared(response: DeferredResponse) -> Self {
         Self::with(response, None)
     }
@@ -163,7 +164,7 @@ impl UnsentContents {
 }
 
 impl Drop for UnsentContents {
-    /// Contents that were not sent to the end are dropped on another thread, as those that were.
+    /// Contents that were not sent completely are dropped on another thread, like contents that were sent.
     fn drop(&mut self) {
         if let Some(encoder) = self
             .encoder
@@ -191,8 +192,8 @@ impl Encoder {
         (!out.is_empty()).then(|| sharing_charge(std::mem::take(&mut *out), &self.pieces))
     }
 
-    /// Moves the rest to an allocation of its own if that frees half of the memory. The copies are together no larger
-    /// than the contents. If both do not fit into the budget, the old one stays.
+    /// Moves the rest to an allocation of its own if the move frees half of the memory. All copies together are at most
+    /// as large as the contents. If both allocations do not fit into the budget, the old allocation stays.
     fn free_sent_half(&mut self) {
         let Some(allocation) = &mut self.allocation else {
             return;

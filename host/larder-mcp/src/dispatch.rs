@@ -75,7 +75,7 @@ impl Endpoint {
             modern,
             call: &*call,
         };
-        // A panic fails this request only.
+        // A panic fails only this request.
         let outcome = AssertUnwindSafe(context.run(operation, peer, slot))
             .catch_unwind()
             .await;
@@ -168,7 +168,7 @@ impl Context<'_> {
             Operation::Complete(request) => {
                 self.completion(&gateway.complete(call, taken(request)?).await?)
             }
-            // Boxed: the futures of all requests would have room for them, and most requests are reads.
+            // Boxed: the futures of all requests would contain these futures, and most requests are reads.
             Operation::CompleteArgument(query) => self.complete_argument(query).boxed().await?,
             Operation::Tools { cursor } => self.tools(cursor.as_deref()).boxed().await?,
             Operation::CallTool(request) => self.call_tool(request, peer, slot).boxed().await?,
@@ -206,7 +206,7 @@ impl Context<'_> {
     async fn set_log_level(self, peer: &Peer, level: Severity) -> ChargedResponse {
         if let Peer::Legacy(client) = peer {
             client.side.set_log_level(level);
-            // Other replicas have to know it.
+            // The level must be stored for other replicas.
             client.subscriptions.save().await;
         }
         self.empty_result()
@@ -276,7 +276,7 @@ impl Failure {
 
     fn response(self, id: &Id) -> ChargedResponse {
         let bytes = error(Some(id), &self.rpc_error);
-        // A modern client must learn from the status that it lacks a capability.
+        // The status must tell a modern client that it lacks a capability.
         let is_refused = self.rpc_error.refusal == Some(Refusal::Overloaded)
             || self.rpc_error.code == MISSING_CLIENT_CAPABILITY;
         ChargedResponse {
@@ -300,8 +300,8 @@ fn taken<T>(parameters: &mut Option<T>) -> Result<T, RpcError> {
         .ok_or_else(|| RpcError::new(INTERNAL_ERROR, "the request has run already"))
 }
 
-/// Writes the capabilities of the server. Tools and prompts are among them although there may be none: agent
-/// frameworks list both in any case, and fail on an error.
+/// Writes the capabilities of the server. Tools and prompts are declared also if there are none: agent frameworks list
+/// both in any case, and an error makes them fail.
 pub(super) fn write_capabilities(o: &mut Object<'_>) {
     let lists = r#""resources":{"subscribe":true,"listChanged":true},"tools":{"listChanged":true},"prompts":{"listChanged":true}"#;
     o.json(

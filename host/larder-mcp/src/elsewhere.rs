@@ -8,9 +8,9 @@ use super::message::Id;
 pub(super) trait Elsewhere: fmt::Debug + Send + Sync {
     /// The name of this replica.
     fn replica(&self) -> &str;
-    /// Sends an answer, the JSON text of a result or of an error, to the replica that asked. Never waits. Returns false
-    /// if it cannot be sent.
+    /// Sends an answer, which is the JSON text of a result or of an error, to the replica that sent the request. Never
+    /// waits. Returns false if the answer cannot be sent.
     fn answer(&self, replica: &str, id: &str, outcome: &Result<String, String>) -> bool;
-    /// Cancels a request, whichever replica runs it. Never waits.
+    /// Cancels a request on the replica that runs it. Never waits.
     fn cancel(&self, id: &Id);
 }

@@ -139,7 +139,7 @@ fn check_version(version: &str, headers: Option<&RoutingHeaders<'_>>) -> Result<
     Ok(())
 }
 
-/// The headers that proxies route by. They are read in one pass over the headers, which costs less than one
+/// The headers that proxies use for routing. They are read in one pass over the headers, which costs less than one
 /// lookup by name.
 #[derive(Default)]
 struct RoutingHeaders<'h> {
@@ -185,8 +185,8 @@ impl<'h> RoutingHeaders<'h> {
     }
 }
 
-/// A header that must not be repeated. A repeated header is rejected even if one value is right, because a
-/// proxy might use the other one.
+/// A header that must not be repeated. A repeated header is rejected also if one value is right, because a proxy might
+/// use the other value.
 #[derive(Default)]
 pub(super) struct SingleHeader<'h> {
     value: Option<&'h HeaderValue>,
@@ -216,7 +216,7 @@ impl<'h> SingleHeader<'h> {
     }
 }
 
-/// Decodes `=?base64?…?=`, the form for values that a header cannot carry as they are.
+/// Decodes `=?base64?…?=`, the form for values that are not allowed in a header.
 pub(super) fn decode<'a>(value: &'a str, header: &str) -> Result<Cow<'a, str>, RpcError> {
     let Some(encoded) = value
         .strip_prefix("=?base64?")
@@ -289,7 +289,7 @@ fn header_version(headers: &HeaderMap) -> Result<Option<&str>, RpcError> {
     RoutingHeaders::read(headers).version.text(&VERSION_HEADER)
 }
 
-/// Whether the `MCP-Protocol-Version` header has a modern version.
+/// Whether the value of the `MCP-Protocol-Version` header is a modern version.
 pub(super) fn has_modern_version_header(headers: &HeaderMap) -> bool {
     header_version(headers).is_ok_and(|version| version.is_some_and(is_modern))
 }

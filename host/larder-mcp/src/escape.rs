@@ -1,6 +1,6 @@
-//! Writes JSON strings. Most documents have a quote or a line end every few words, so an escape must be
-//! cheap: sixteen bytes are compared at once to find all special characters in them, where the usual code
-//! starts a new search after each.
+//! Writes JSON strings. Most documents have a quote or a line end every few words, so an escape must be cheap: sixteen
+//! bytes are compared at once, which finds all special characters in them. The usual code starts a new search after
+//! each special character.
 
 use wide::u8x16;
 
@@ -13,7 +13,7 @@ const LANES: usize = 16;
 const WINDOW: usize = 4 * LANES;
 /// Bytes of the longest escape.
 const MAX_ESCAPE: usize = 6;
-/// Bytes after which threads of higher priority can run, if this is one of lower priority.
+/// After this many bytes, threads of higher priority can run, if this thread has a lower priority.
 pub(super) const PAUSE_INTERVAL: usize = 256 << 10;
 /// Buffer capacity for one window: all bytes escaped, plus a block that is copied ahead.
 pub(super) const WINDOW_CAPACITY: usize = WINDOW * MAX_ESCAPE + LANES;
@@ -43,8 +43,8 @@ pub(super) fn write_escaped(out: &mut Output, text: &[u8]) {
     }
 }
 
-/// Writes all complete windows and returns the rest of the text. The last window is not written, because a
-/// block after it must be readable.
+/// Writes all complete windows and returns the rest of the text. The last window is not written, because a block after
+/// each written window must be readable.
 fn windows<'t>(out: &mut Output, text: &'t [u8]) -> &'t [u8] {
     let mut rest = text;
     let mut end = out.len();
@@ -54,7 +54,7 @@ fn windows<'t>(out: &mut Output, text: &'t [u8]) -> &'t [u8] {
             low_priority_threads::pause();
         }
         if out.len() < end + WINDOW_CAPACITY {
-            // Reserves for a few escapes; if there are more, this branch runs again.
+            // The capacity is reserved for a few escapes; if there are more, this branch runs again.
             let expected = end + rest.len() + rest.len() / 8 + WINDOW_CAPACITY;
             if !out.extend_to(expected, || end + escaped_len(rest) + WINDOW_CAPACITY) {
                 rest = &[];
@@ -81,7 +81,7 @@ pub(super) fn escaped_len(text: &[u8]) -> usize {
     })
 }
 
-/// Returns the length of a text with escapes, after it was escaped once more.
+/// Returns the length of an escaped text after it was escaped a second time.
 pub(super) fn escaped_twice_len(text: &[u8]) -> usize {
     len_with(text, |byte| match &ESCAPES[usize::from(byte)] {
         (0, _) => 1,
@@ -123,7 +123,7 @@ fn write_window(target: &mut [u8; WINDOW_CAPACITY], ahead: &[u8; WINDOW + LANES]
     }
     let mut end = 0;
     for (from, mut specials) in blocks.into_iter().zip(found) {
-        // Copies a whole block, special characters included; these are then overwritten by their escapes.
+        // Copies a whole block with its special characters, which the escapes then overwrite.
         let mut done = from;
         target[end..end + LANES].copy_from_slice(&ahead[done..done + LANES]);
         while specials != 0 {

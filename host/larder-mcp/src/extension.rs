@@ -25,7 +25,7 @@ impl Endpoint {
             .contains(&Extension::ResourcesGet)
     }
 
-    /// Checks that the method of a modern request is not one of an extension that is off.
+    /// Checks that the method of a modern request does not belong to an extension that is off.
     pub(super) fn supported_method(
         &self,
         method: Method,
@@ -54,8 +54,8 @@ impl Endpoint {
         })
     }
 
-    /// Returns the `content_changed` notification with the current resource. If it cannot be read, the
-    /// notification has only what the catalog says of it.
+    /// Returns the `content_changed` notification with the current resource. If the resource cannot be read, the
+    /// notification has only the metadata in the catalog.
     async fn content_changed(&self, subscriptions: &Subscriptions, uri: &Uri) -> Vec<u8> {
         let call = Arc::new(Call::from_caller(subscriptions.caller().clone()));
         let reading = self.0.gateway.read(&call, uri, None).await;

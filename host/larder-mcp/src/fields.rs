@@ -1,6 +1,6 @@
 //! Members of a JSON object, borrowed from the text. Structs deserialized with serde cannot distinguish null from a
-//! missing member, and maps silently take the last of two equal keys. Parsers that read the same text differently are a
-//! security hole, so this visitor rejects what is ambiguous.
+//! missing member, and maps silently take the last of two equal keys. If two parsers read the same text differently,
+//! that is a security hole, so this visitor rejects ambiguous objects.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 
 use super::raw_json::RawJson;
 
-/// Maximum number of members of an object. Objects of the protocol have a dozen at most.
+/// Maximum number of members of an object. Objects of the protocol have at most a dozen members.
 const MAX_MEMBERS: usize = 128;
 
 /// An error in the members of an object.
@@ -49,13 +49,14 @@ impl<'a> Fields<'a> {
         fields.error.take().map_or(Ok(fields), Err)
     }
 
-    /// Reads an object. Errors in its keys are left to the caller, in `error`.
+    /// Reads an object. Errors in its keys do not fail the parser; they are in `error`.
     pub(super) fn parse(text: &'a str) -> serde_json::Result<Self> {
         Self::read(text, &[], &mut [])
     }
 
-    /// Reads in one pass an object, the object in its member `inner`, and the object in that one's member
-    /// `innermost`. Returns `None` on any error: the caller then reads them one by one to find out which.
+    /// Reads three nested objects in one pass: an object, the object in its member `inner`, and the object in the
+    /// member `innermost` of that object. Returns `None` on any error: the caller then reads the objects one by one to
+    /// find the error.
     pub(super) fn nested(text: &'a str, inner: &str, innermost: &str) -> Option<[Self; 3]> {
         let mut found = [None, None];
         let outer = Self::read(text, &[inner, innermost], &mut found).ok()?;
@@ -73,7 +74,7 @@ impl<'a> Fields<'a> {
         Ok(fields)
     }
 
-    /// Adds a member, unless its key is there already.
+    /// Adds a member, unless its key already exists.
     fn push(&mut self, key: Cow<'a, str>, value: RawJson<'a>) {
         if value.is_too_deep() {
             self.error.get_or_insert(BadFields::TooDeep);
@@ -139,7 +140,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The texts of an array, at most `max + 1`: the extra one shows the caller that there are too many.
+    /// Returns the texts of an array, at most `max + 1`: the additional text shows the caller that there are too many.
     pub(super) fn texts(&self, key: &'static str, max: usize) -> Result<Vec<String>, BadFields> {
         let error = BadFields::WrongType {
             key,
@@ -160,7 +161,8 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Reads an object and the nested objects along a path of keys. These go to `inner`, and are not among its members.
+/// Reads an object and the nested objects along a path of keys. The nested objects go to `inner`, and are not among the
+/// members of the outer object.
 struct ObjectSeed<'p, 'a> {
     path: &'p [&'p str],
     inner: &'p mut [Option<Fields<'a>>],

@@ -9,12 +9,12 @@ use larder_model::size;
 
 /// The prefix of this server's keys in `_meta` of requests and results.
 const PREFIX: &str = "dev.larder/";
-/// Bytes of the longest value. Cursors contain all values of the filter.
+/// Maximum bytes of a value. Cursors contain all values of the filter.
 const MAX_VALUE: usize = 1024;
 
 type FilterField = fn(&mut Filter) -> &mut Option<String>;
 
-/// The filter keys. `kind` uses the same key as entries do.
+/// The filter keys. `kind` uses the same key as in entries.
 const KEYS: [(&str, FilterField); 6] = [
     ("dev.larder/uriPrefix", |filter| &mut filter.uri_prefix),
     (KIND_KEY, |filter| &mut filter.kind),
@@ -24,8 +24,8 @@ const KEYS: [(&str, FilterField); 6] = [
     ("dev.larder/text", |filter| &mut filter.text),
 ];
 
-/// Reads the filter. An unknown key with the prefix is an error: a client would otherwise take the whole list
-/// for a filtered one.
+/// Reads the filter. An unknown key with the prefix is an error: otherwise the client would assume that the whole list
+/// is a filtered list.
 pub(super) fn read(meta: &Fields<'_>) -> Result<Filter, RpcError> {
     let is_known = |key: &str| KEYS.iter().any(|(known, _)| *known == key);
     if let Some((key, _)) = meta

@@ -8,10 +8,11 @@ use bytes::Bytes;
 use larder_model::resource::{Body, Content, Contents};
 use larder_runtime::memory_budget::MemoryCharge;
 
-/// Bodies from this size on are encoded when they are sent. Smaller ones are written with the rest of the response.
+/// Bodies of at least this size are encoded when they are sent. Smaller bodies are written with the rest of the
+/// response.
 const LARGE_BODY: usize = 4 << 10;
 
-/// Contents, and the charges for them and for what of them is encoded.
+/// Contents, with the charge for them and the charge for their encoded pieces.
 #[derive(Debug)]
 pub(super) struct HeldContents {
     contents: Arc<Contents>,
@@ -22,13 +23,13 @@ pub(super) struct HeldContents {
 /// How bytes become a part of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Encoding {
-    /// They are JSON.
+    /// The contents are JSON.
     Json,
-    /// They are a text in a JSON string.
+    /// The contents are a text in a JSON string.
     Text,
-    /// They are a text in a JSON string, and that JSON is the text of another string.
+    /// The contents are a text in a JSON string, in a JSON text that is itself the text of a string.
     TextInText,
-    /// They are data in a JSON string.
+    /// The contents are data in a JSON string.
     Base64,
 }
 
@@ -39,7 +40,7 @@ pub(super) struct Places {
     pub(super) places: Vec<Place>,
 }
 
-/// A place for a body, which is written before the byte `at` of the JSON.
+/// The place of a body. The body is written before the byte `at` of the JSON.
 #[derive(Debug, Clone)]
 pub(super) struct Place {
     pub(super) at: usize,
@@ -58,7 +59,7 @@ impl HeldContents {
             .sum()
     }
 
-    /// The bytes of the other bodies. They are held too, and exist in the response as well.
+    /// The bytes of the other bodies. These bodies are held too, and exist in the response as well.
     pub(super) fn small_bytes(contents: &[Content]) -> usize {
         contents
             .iter()
@@ -81,12 +82,12 @@ impl HeldContents {
         &self.charge
     }
 
-    /// The charge for what is encoded.
+    /// The charge for the encoded pieces.
     pub(super) fn pieces(&self) -> &Arc<MemoryCharge> {
         &self.pieces
     }
 
-    /// Whether others hold the contents too.
+    /// Whether others also hold the contents.
     pub(super) fn is_shared(&self) -> bool {
         Arc::strong_count(&self.contents) > 1
     }
@@ -100,7 +101,7 @@ impl Places {
         }
     }
 
-    /// Adds a place of other JSON, which becomes a part of this JSON or a text in it.
+    /// Adds a place of other JSON. The other JSON becomes a part of this JSON, or a text in this JSON.
     pub(super) fn add_again(&mut self, at: usize, place: &Place, is_text: bool) {
         let encoding = match place.encoding {
             Encoding::Text if is_text => Encoding::TextInText,
@@ -113,7 +114,7 @@ impl Places {
         });
     }
 
-    /// Adds a place for a body. Returns false if it has to be written instead, because it is small or not held.
+    /// Adds a place for a body. Returns false if the body has to be written instead, because it is small or not held.
     pub(super) fn add(&mut self, at: usize, body: &Body) -> bool {
         let is_same = |content: &Content| std::ptr::eq(&content.body, body);
         let index = is_large(body)

@@ -42,7 +42,7 @@ use larder_runtime::listener::ClientAddress;
 
 /// Maximum time for receiving a request body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
-/// The same for the first request of a connection, if no credentials are required.
+/// The timeout for the first request of a connection, if no credentials are required.
 const FIRST_BODY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Path of the MCP endpoint.
@@ -61,15 +61,15 @@ type BoxError = Box<dyn std::error::Error + Send + Sync>;
 struct RequestHead<'a> {
     headers: &'a HeaderMap,
     identity: &'a Arc<Identity>,
-    /// The address of the client; none if it is not connected over TCP.
+    /// The address of the client; none if the client is not connected over TCP.
     peer: Option<IpAddr>,
-    /// What is collected for the request log; none if the request is not logged.
+    /// The data that are collected for the request log; none if the request is not logged.
     details: Option<&'a Arc<RequestDetails>>,
     connection: Option<&'a ConnectionState>,
 }
 
 impl RequestHead<'_> {
-    /// Records that the request is valid, or complete if no credentials are required.
+    /// Records that the request is valid. If no credentials are required, it must also be complete.
     fn prove_connection(&self) {
         if let Some(value) = self.connection {
             ConnectionState::prove(value);
@@ -100,10 +100,10 @@ impl Endpoint {
 
     /// Returns the response to one HTTP request, which may have come through a Unix socket.
     ///
-    /// The checks of the Host and Origin headers are for browsers, which any web page can make send requests
-    /// (DNS rebinding, cross-site requests). A browser cannot open a Unix socket, but a proxy in front of one
-    /// can pass on what a browser sends. So a request through a Unix socket may omit the host, which
-    /// no browser does; a host and an origin that are there must be allowed as everywhere.
+    /// The checks of the Host and Origin headers are for browsers, because any web page can make a browser send
+    /// requests (DNS rebinding, cross-site requests). A browser cannot open a Unix socket, but a proxy in front of the
+    /// socket can pass on the requests of a browser. A request through a Unix socket may omit the host, because no
+    /// browser omits it. If the request has a host or an origin, they must be allowed as on other listeners.
     pub(super) async fn respond_to(
         &self,
         request: Request<impl RequestBody + Unpin + 'static>,
@@ -189,8 +189,8 @@ impl Endpoint {
         response
     }
 
-    /// Serves the protected resource metadata, which names the issuer of tokens for this endpoint. Clients
-    /// fetch it before they have a token, and from web pages of any origin.
+    /// Serves the protected resource metadata, which names the issuer of tokens for this endpoint. Clients fetch the
+    /// metadata before they have a token, and from web pages of any origin.
     fn resource_metadata(&self, head: &Parts, suffix: &str, is_unix: bool) -> Response {
         let settings = self.0.settings.load();
         if let Err(forbidden) = settings
@@ -232,7 +232,7 @@ impl Endpoint {
         head: &RequestHead<'_>,
         body: impl RequestBody,
     ) -> Response {
-        // The quota is checked first, so that a rejected request costs next to nothing.
+        // The quota is checked first, so that a rejected request has almost no cost.
         if let Err(quota) = self.0.gateway.admit(&head.identity.caller) {
             return error_response(None, &RpcError::quota_exceeded(quota));
         }

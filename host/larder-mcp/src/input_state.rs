@@ -1,6 +1,6 @@
-//! The state of a modern call that waits for input: the client holds it and returns it with its answers. It is
-//! encrypted, and bound to the caller, to the request, to the component and to a time, so that it is of no use
-//! anywhere else.
+//! The state of a modern call that waits for input. The client stores the state and returns it with its answers. The
+//! state is encrypted. It is bound to the caller, to the request, to the component and to a time, so that it cannot be
+//! used for anything else.
 
 use std::io;
 use std::sync::OnceLock;
@@ -18,8 +18,8 @@ const LIFETIME: Duration = Duration::from_secs(10 * 60);
 /// Maximum length of a state that is decoded.
 const MAX_LENGTH: usize = 128 << 10;
 
-/// Encrypts states with a key of this process, so that clients start again after a restart, or with keys that all
-/// replicas share.
+/// Encrypts states with a key of this process or with keys that all replicas share. With a key of this process, clients
+/// have to start again after a restart.
 pub(super) struct InputStates {
     own: Option<SealingKey>,
     shared: OnceLock<SealingKeys>,
@@ -28,15 +28,15 @@ pub(super) struct InputStates {
 /// What a state contains.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct InputState {
-    /// The digest of the component that asked.
+    /// The digest of the component that requested the input.
     pub(super) component: String,
     /// The state of the provider itself.
     pub(super) of_provider: Option<Vec<u8>>,
-    /// When it expires, in seconds since 1970.
+    /// When the state expires, in seconds since 1970.
     expires: u64,
 }
 
-/// What a state is bound to.
+/// The values to which a state is bound.
 pub(super) struct Binding<'a> {
     pub(super) caller: Option<&'a Caller>,
     pub(super) method: &'a str,
@@ -46,7 +46,7 @@ pub(super) struct Binding<'a> {
 }
 
 impl InputStates {
-    /// Creates a key. If the system has no random numbers, there is none, and no modern call can ask for input.
+    /// Creates a key. If the system has no random numbers, there is no key, and no modern call can request input.
     pub(super) fn new() -> Self {
         Self {
             own: SealingKey::random().ok(),
@@ -54,7 +54,7 @@ impl InputStates {
         }
     }
 
-    /// Uses keys that all replicas share from now on.
+    /// From now on, uses keys that all replicas share.
     pub(super) fn share(&self, keys: SealingKeys) {
         _ = self.shared.set(keys);
     }
@@ -79,7 +79,7 @@ impl InputStates {
 
     fn encrypt(&self, context: &[u8], content: Vec<u8>) -> Option<io::Result<Vec<u8>>> {
         match self.shared.get() {
-            // The keys also seal other things.
+            // The keys also seal other data.
             Some(keys) => Some(keys.seal(&[b"input ", context].concat(), content)),
             None => Some(self.own.as_ref()?.seal(context, content)),
         }
@@ -92,7 +92,7 @@ impl InputStates {
         }
     }
 
-    /// Decrypts a state. `None` if it is not for this call, or has expired.
+    /// Decrypts a state. `None` if the state is for another call or has expired.
     pub(super) fn open(&self, binding: &Binding<'_>, text: &str) -> Option<InputState> {
         self.open_at(now(), binding, text)
     }
@@ -109,7 +109,7 @@ impl InputStates {
 }
 
 impl Binding<'_> {
-    /// An unambiguous encoding: JSON.
+    /// An unambiguous encoding of the binding as JSON.
     fn bytes(&self) -> Vec<u8> {
         let caller = self.caller.map(|caller| {
             let teams: Vec<&str> = caller.teams.iter().map(|team| team.as_str()).collect();

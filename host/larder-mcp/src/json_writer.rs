@@ -86,7 +86,7 @@ impl Object<'_> {
             .extend_from_slice(if value { b"true" } else { b"false" });
     }
 
-    /// Writes a member from JSON of another source, whose key may need escapes.
+    /// Writes a member from JSON of another source. The key may need escapes.
     pub(super) fn raw(&mut self, key: &str, value: &RawValue) {
         self.comma();
         write_text(self.out, key);
@@ -111,7 +111,7 @@ impl Object<'_> {
         out.push(b'"');
     }
 
-    /// Writes a body, or leaves a place for it where it is encoded when it is sent.
+    /// Writes a body. If the body is encoded when it is sent, leaves a place for it instead.
     pub(super) fn body(&mut self, key: &'static str, body: &Body) {
         let out = self.key(key);
         match body {
@@ -126,7 +126,7 @@ impl Object<'_> {
         }
     }
 
-    /// Writes texts as one, one below the other.
+    /// Writes several texts as one text, each on lines of its own.
     pub(super) fn bodies<'b>(
         &mut self,
         key: &'static str,
@@ -135,14 +135,14 @@ impl Object<'_> {
         write_texts(self.key(key), bodies);
     }
 
-    /// Writes JSON that was written before.
+    /// Writes JSON that was rendered before.
     pub(super) fn written(&mut self, key: &'static str, json: &Written) {
         append_written(self.key(key), json, false, |out, bytes| {
             out.extend_from_slice(bytes)
         });
     }
 
-    /// Writes JSON that was written before as a text.
+    /// Writes JSON that was rendered before as a text.
     pub(super) fn written_as_text(&mut self, key: &'static str, json: &Written) {
         let out = self.key(key);
         out.push(b'"');
@@ -189,7 +189,7 @@ impl Object<'_> {
         write_array(self.key(key), items, write);
     }
 
-    /// Writes a key. The keys in this code need no escapes, so they are not searched for any.
+    /// Writes a key. The keys in this code need no escapes, so they are not searched for special characters.
     fn key(&mut self, key: &'static str) -> &mut Output {
         debug_assert!(is_plain(key), "`{key}` would have to be escaped");
         self.out.reserve(key.len() + 4);
@@ -207,7 +207,7 @@ impl Object<'_> {
     }
 }
 
-/// Writes texts one below the other as one string.
+/// Writes several texts as one string, each on lines of its own.
 fn write_texts<'b>(out: &mut Output, bodies: impl IntoIterator<Item = &'b Body>) {
     out.push(b'"');
     let texts = bodies.into_iter().filter_map(|body| match body {
@@ -225,7 +225,7 @@ fn write_texts<'b>(out: &mut Output, bodies: impl IntoIterator<Item = &'b Body>)
     out.push(b'"');
 }
 
-/// Appends JSON that was written before, with `write`, and its places.
+/// Appends JSON that was rendered before, with `write`, and the places in it.
 fn append_written(
     out: &mut Output,
     json: &Written,
@@ -255,8 +255,8 @@ fn is_plain(key: &str) -> bool {
         .all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\'))
 }
 
-/// Appends JSON on a single line. A line break between tokens would end a message on stdio or a `data:` line
-/// of an SSE event; strings in JSON contain none.
+/// Appends JSON on a single line. A line break between tokens would end a message on stdio or a `data:` line of an SSE
+/// event. Strings in JSON contain no line breaks.
 fn write_single_line(out: &mut Output, json: &str) {
     out.extend(json.bytes().map(|byte| {
         if matches!(byte, b'\n' | b'\r') {

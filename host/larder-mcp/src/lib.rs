@@ -1,10 +1,9 @@
-//! The MCP endpoint: JSON-RPC in both eras of the protocol (modern and legacy), over HTTP and stdio. No other
-//! module knows MCP. The endpoint does not decide what is served: it calls the gateway and serializes the
-//! results.
+//! The MCP endpoint: JSON-RPC in both eras of the protocol (modern and legacy), over HTTP and stdio. No other crate
+//! contains MCP. The endpoint does not decide what is served: it calls the gateway and serializes the results.
 
 #![cfg_attr(test, allow(clippy::too_many_lines, reason = "tables are long"))]
-// The future of a connection contains those of its requests, down to the engine: whether it is `Send` takes more steps
-// than the compiler's default limit.
+// The future of a connection contains the futures of its requests, down to the engine. To prove that it is `Send`, the
+// compiler needs more steps than its default limit.
 #![recursion_limit = "256"]
 
 pub mod auth;
@@ -91,7 +90,7 @@ const SERVER_NAME: &str = "larder";
 /// Configuration of the endpoint. The operator's configuration sets every field; there are no defaults here.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// The address of the HTTP listener, for information only: the app binds the socket.
+    /// The address of the HTTP listener, only for information: the app binds the socket.
     pub listen: ListenAddress,
     /// Host names that clients may use for this server in addition to the loopback names: `host` or
     /// `host:port`.
@@ -122,7 +121,7 @@ pub struct Config {
     pub trusted_proxies: TrustedProxies,
     /// Accepted credentials.
     pub auth: auth::Config,
-    /// The caller of requests without credentials: on stdio, and over HTTP where no credentials are required.
+    /// The caller of requests without credentials: on stdio, and over HTTP if no credentials are required.
     pub caller: Caller,
     /// The server's display name.
     pub title: Option<String>,
@@ -155,7 +154,7 @@ struct Inner {
     low_priority_threads: Arc<LowPriorityThreads>,
     settings: Arc<ArcSwap<Settings>>,
     fixed: FixedSettings,
-    /// Whether other replicas of this server answer its clients when it stops.
+    /// Whether clients can reach other replicas of this server when this server stops.
     has_replicas: AtomicBool,
 }
 
@@ -228,8 +227,8 @@ impl Endpoint {
         self.0.has_replicas.store(true, Ordering::Relaxed);
     }
 
-    /// Replaces the settings, after those of the gateway. The address, the credentials, the numbers of sessions, streams
-    /// and connections, and the caller of messages on stdio stay the same.
+    /// Replaces the settings. Called after the settings of the gateway are replaced. The address, the credentials, the
+    /// numbers of sessions, streams and connections, and the caller of messages on stdio stay the same.
     pub fn reload(&self, config: Config) {
         let (_, settings) = Settings::split(config);
         self.0.settings.store(Arc::new(settings));

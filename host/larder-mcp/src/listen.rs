@@ -61,7 +61,7 @@ pub(super) struct ListenSubscription {
 }
 
 impl ListenSubscription {
-    /// Starts watching the resources that the caller can read, and omits the others.
+    /// Starts watching the resources that the caller can read. Other resources are omitted.
     pub(super) async fn begin(
         endpoint: &Endpoint,
         id: Id,
@@ -165,8 +165,8 @@ impl ListenSubscription {
     }
 }
 
-/// Encodes a change as a notification, with the subscription id of a modern client or without for a legacy
-/// session.
+/// Encodes a change as a notification. The notification has the subscription id for a modern client, and no id for a
+/// legacy session.
 pub(super) fn notification(change: &Change, subscription_id: Option<&Id>) -> Vec<u8> {
     object(|o| {
         o.text("jsonrpc", "2.0");

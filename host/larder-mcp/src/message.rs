@@ -1,4 +1,4 @@
-//! Reads JSON-RPC messages. They borrow from the bytes, and anything ambiguous is rejected.
+//! Reads JSON-RPC messages. The values borrow from the bytes, and ambiguous messages are rejected.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -141,7 +141,7 @@ fn read_any_message(text: &str) -> Result<Message<'_>, RpcError> {
     Ok(envelope_to_message(&envelope, id.flatten()))
 }
 
-/// Reads a request without errors, as most are, in one pass. Returns `None` for anything else.
+/// Reads a request without errors in one pass, because most requests have none. Returns `None` for any other message.
 fn read_valid_request(text: &str) -> Option<Request<'_>> {
     let [envelope, fields, meta] = Fields::nested(text, "params", "_meta")?;
     if envelope.raw("jsonrpc").and_then(RawJson::string)? != "2.0" {

@@ -34,8 +34,8 @@ const SEARCH_METHOD: &str = "dev.larder/search";
 /// Maximum number of URIs in one subscription.
 const MAX_URIS: usize = 1024;
 
-/// Metadata keys that cannot influence a result. Any other key may, including `baggage`, whose content is up
-/// to the application.
+/// Metadata keys that cannot influence a result. Any other key may influence it. This includes `baggage`, because the
+/// application defines its content.
 const NEUTRAL_KEYS: [&str; 8] = [
     "io.modelcontextprotocol/protocolVersion",
     "io.modelcontextprotocol/clientInfo",
@@ -47,7 +47,7 @@ const NEUTRAL_KEYS: [&str; 8] = [
     VERSION_KEY,
 ];
 
-/// As constants, because a name given as text is parsed for each request.
+/// These names are constants, because a name that is given as text is parsed for each request.
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
 
@@ -93,12 +93,12 @@ impl Method {
         }
     }
 
-    /// Whether the response takes no time, because it needs no provider.
+    /// Whether the response is immediate, because no provider is called for it.
     pub(super) fn is_immediate(self) -> bool {
         matches!(self, Self::Ping | Self::Discover | Self::SetLogLevel)
     }
 
-    /// Whether the client can take part in the call: it receives log messages and answers questions.
+    /// Whether the client can take part in the call: it receives log messages and answers requests.
     pub(super) fn is_interactive(self) -> bool {
         matches!(self, Self::CallTool | Self::GetPrompt)
     }
@@ -184,7 +184,7 @@ pub(super) enum Operation {
         /// The version that the client already has.
         known_version: Option<String>,
     },
-    /// `None` once it runs.
+    /// `None` after the operation began.
     Complete(Option<CompletionRequest>),
     CompleteArgument(Box<ArgumentQuery>),
     Tools {
@@ -206,7 +206,7 @@ pub(super) enum Operation {
     Subscribe {
         uri: Uri,
     },
-    /// The text is not parsed: removing a subscription that does not exist succeeds, whatever the text is.
+    /// The text is not parsed: removing a subscription that does not exist always succeeds.
     Unsubscribe {
         uri: String,
     },
@@ -220,8 +220,8 @@ pub(super) enum Operation {
     UnsubscribeAll {
         uris: Vec<String>,
     },
-    /// A method whose `uri` is a string, but not a URI. It fails, but is counted, traced and, where it would
-    /// have read a resource, audited.
+    /// A method whose `uri` is a string, but not a URI. The method fails. It is counted and traced, and if it would
+    /// have read a resource, it is also audited.
     InvalidUri {
         method: Method,
         invalid: InvalidUri,
@@ -318,7 +318,7 @@ pub(super) fn new_call(params: &Params<'_>, caller: Caller) -> Result<Call, RpcE
         ));
     }
     let mut call = Call::from_caller(caller);
-    // An invalid trace context is ignored and does not fail the request.
+    // An invalid trace context is ignored. It does not fail the request.
     let text = |key| params.meta.text(key).ok().flatten();
     call.trace = text("traceparent")
         .and_then(|parent| TraceContext::parse(&parent, text("tracestate").as_deref()));
@@ -356,7 +356,7 @@ impl Operation {
         }
     }
 
-    /// Returns the URI that the operation is about, if it is about one.
+    /// Returns the URI of the operation; none if the operation has no URI.
     pub(super) fn uri(&self) -> Option<&str> {
         match self {
             Self::Read { uri, .. } | Self::Get { uri, .. } | Self::Subscribe { uri } => {

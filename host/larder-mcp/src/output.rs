@@ -1,6 +1,5 @@
-//! The buffer in which a response is written. A large one is charged to the memory budget before it is allocated, and
-//! again when escapes make it larger. When there is no memory for more, texts are omitted, and the response must not
-//! be sent.
+//! The buffer in which a response is written. A large buffer is charged to the memory budget before it is allocated,
+//! and again when escapes make it larger. If memory is missing, texts are omitted, and the response must not be sent.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -16,11 +15,11 @@ pub(super) struct Output {
     /// None if the buffer is expected to be small.
     charge: Option<Box<MemoryCharge>>,
     refused: Option<Refused>,
-    /// Places for contents that are encoded later. None in most responses.
+    /// Places for contents that are encoded later. Most responses have no such places.
     places: Option<Box<Places>>,
 }
 
-/// What was written.
+/// The written response.
 #[derive(Debug)]
 pub(super) struct Written {
     pub(super) bytes: Vec<u8>,
@@ -45,7 +44,7 @@ impl Output {
         }
     }
 
-    /// Creates a buffer that is as large as the charge for it.
+    /// Creates a buffer with the size of this charge.
     pub(super) fn charged(charge: Box<MemoryCharge>) -> Self {
         let capacity = usize::try_from(charge.bytes()).unwrap_or(usize::MAX);
         Self {
@@ -54,7 +53,7 @@ impl Output {
         }
     }
 
-    /// Leaves places for the large ones of these contents.
+    /// Leaves places for those of these contents that are large.
     pub(super) fn with_places_for(self, held: &Arc<HeldContents>) -> Self {
         Self {
             places: Some(Box::new(Places::new(held.clone()))),
@@ -62,7 +61,7 @@ impl Output {
         }
     }
 
-    /// Leaves a place for a body here, within a string. Returns false if it has to be written instead.
+    /// Leaves a place for a body here, within a string. Returns false if the body has to be written instead.
     pub(super) fn leave_place(&mut self, body: &Body) -> bool {
         let at = self.bytes.len();
         self.places
@@ -70,7 +69,8 @@ impl Output {
             .is_some_and(|places| places.add(at, body))
     }
 
-    /// Leaves a place for what belongs at a place of other JSON. `is_text` says that the other JSON is a text in this one.
+    /// Leaves a place for the content at a place of other JSON. `is_text` says that the other JSON is a text in this
+    /// JSON.
     pub(super) fn leave_place_again(&mut self, place: &Place, is_text: bool) {
         let at = self.bytes.len();
         self.places
@@ -78,15 +78,16 @@ impl Output {
             .for_each(|places| places.add_again(at, place, is_text));
     }
 
-    /// Extends the buffer to `len` bytes for a text that may need escapes. If it has to be charged for that, it is
-    /// extended to the `exact` length instead. Returns false if there is no memory for it.
+    /// Extends the buffer to `len` bytes for a text that may need escapes. If the extension has to be charged, extends
+    /// the buffer to the `exact` length instead. Returns false if there is no memory for it.
     pub(super) fn extend_to(&mut self, len: usize, exact: impl FnOnce() -> usize) -> bool {
         if len <= self.bytes.capacity() || self.charge.is_none() {
             self.bytes.resize(len, 0);
             return true;
         }
         let exact = exact();
-        // Many texts that are a little larger than expected must not each move the whole buffer.
+        // The growth is larger than necessary, so that many texts that are slightly too large do not each move the
+        // whole buffer.
         let ahead = self.bytes.capacity() / 2 * 3;
         let is_larger =
             exact <= self.bytes.capacity() || self.grow(ahead.max(exact)) || self.grow(exact);
@@ -96,7 +97,7 @@ impl Output {
         is_larger
     }
 
-    /// Moves the buffer to a larger one. Both are charged meanwhile.
+    /// Moves the content to a larger buffer. During the move, both buffers are charged.
     fn grow(&mut self, capacity: usize) -> bool {
         let Some(charge) = &mut self.charge else {
             return true;
@@ -115,7 +116,7 @@ impl Output {
         }
     }
 
-    /// Returns what was written.
+    /// Returns the written response.
     pub(super) fn finish(mut self) -> Result<Written, Refused> {
         if let Some(charge) = &mut self.charge {
             let more = (self.bytes.capacity() as u64).saturating_sub(charge.bytes());

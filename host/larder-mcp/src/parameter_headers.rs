@@ -1,5 +1,5 @@
-//! The headers `Mcp-Param-…`, which repeat arguments of a tool for proxies. They must agree with the body: a proxy
-//! may have decided by the header what the tool then does with the argument.
+//! The headers `Mcp-Param-…`, which repeat arguments of a tool for proxies. They must agree with the body: a proxy may
+//! have used the header for a decision, and the tool uses the argument in the body.
 
 use http::{HeaderMap, HeaderName};
 use serde_json::Value;
@@ -50,7 +50,7 @@ fn check_one(
     }
 }
 
-/// Whether a decoded header has this value. Numbers are compared as numbers: `42` is `42.0`.
+/// Whether a decoded header has this value. Numbers are compared as numbers: `42` is equal to `42.0`.
 fn agrees(header: &str, value: &Value) -> bool {
     match value {
         Value::Number(number) => match (header.parse::<i64>(), number.as_i64()) {

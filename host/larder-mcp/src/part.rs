@@ -13,7 +13,7 @@ const STEP: usize = 3 << 10;
 /// The longest result of a step.
 pub(super) const MAX_STEP: usize = 8 * STEP;
 
-/// Bytes, and how they are encoded.
+/// Bytes, with their encoding.
 #[derive(Debug, Clone)]
 pub(super) struct Part {
     pub(super) raw: Bytes,
@@ -21,7 +21,7 @@ pub(super) struct Part {
 }
 
 impl Part {
-    /// The number of bytes that it has when it is encoded.
+    /// The number of bytes after the encoding.
     pub(super) fn encoded_len(&self) -> usize {
         match self.encoding {
             Encoding::Json => self.raw.len(),
@@ -56,7 +56,7 @@ impl Encoding {
     }
 }
 
-/// Puts the parts of a response in order: JSON, and what belongs at places in it.
+/// Returns the parts of a response in order: JSON, and the contents at the places in it.
 pub(super) fn parts(mut json: Bytes, places: Vec<Place>) -> VecDeque<Part> {
     let mut parts = VecDeque::with_capacity(2 * places.len() + 1);
     let mut done = 0;

@@ -1,4 +1,4 @@
-//! The client of a request, as far as a response depends on it.
+//! The properties of a request's client that a response depends on.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::subscriptions::Subscriptions;
 pub(super) enum Peer {
     Modern,
     Legacy(LegacyPeer),
-    /// A legacy client before `initialize`, which may only ping.
+    /// A legacy client before `initialize`, which may only send pings.
     Uninitialized,
 }
 
@@ -30,7 +30,7 @@ impl Peer {
     /// Passes the answer to a request of the server on.
     pub(super) fn resolve(&self, response: &Response<'_>) {
         if let Self::Legacy(client) = self {
-            // A batch has other messages as well. The call of this one ends without an answer.
+            // A batch also has other messages. The call that this message answers ends without an answer.
             _ = client.side.resolve(response);
         }
     }

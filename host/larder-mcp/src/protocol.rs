@@ -1,9 +1,9 @@
 //! The state machines of the two protocol eras, which all transports share: `legacy` (with a handshake) and
 //! `modern` (without). They take parsed messages and return accepted requests and streams of notifications.
 //!
-//! A transport only frames messages and stores the state of its clients. One with a stream of messages in each
-//! direction implements `message_stream::Transport`, as stdio does. Streamable HTTP, where each message is an
-//! exchange of its own, calls the eras directly and keeps the state of legacy clients in sessions.
+//! A transport only frames messages and stores the state of its clients. A transport with a stream of messages in each
+//! direction implements `message_stream::Transport`; stdio is one. Streamable HTTP, where each message is an exchange
+//! of its own, calls the eras directly and keeps the state of legacy clients in sessions.
 
 mod accepted_request;
 pub(super) mod legacy;
@@ -26,22 +26,21 @@ use larder_model::resource::{Call, Caller, Origin, RequestDetails};
 pub(super) use accepted_request::AcceptedRequest;
 pub(super) use notifications::{NotificationMessage, Notifications};
 
-/// What an era needs to know about the sender of a message.
+/// The properties of a message's sender that an era uses.
 #[derive(Clone, Copy)]
 pub(super) struct RequestContext<'a> {
     pub(super) endpoint: &'a Endpoint,
     pub(super) caller: &'a Caller,
-    /// The address of the client; none if it is not connected over TCP.
+    /// The address of the client; none if the client is not connected over TCP.
     pub(super) peer: Option<IpAddr>,
     /// The name of the credential.
     pub(super) token: Option<&'a Arc<str>>,
-    /// What is collected for the request log; none if the request is not logged.
+    /// The data that are collected for the request log; none if the request is not logged.
     pub(super) details: Option<&'a Arc<RequestDetails>>,
-    /// The headers of the message, if the transport has any.
+    /// The headers of the message, if the transport has headers.
     pub(super) headers: Option<&'a HeaderMap>,
     pub(super) limit: &'a ConcurrencyLimit,
-    /// The requests of the client that it can cancel by id. `None` if it cancels them by closing its
-    /// connection.
+    /// The requests that the client can cancel by id. `None` if it cancels them by closing its connection.
     pub(super) in_flight: Option<&'a Arc<CancellableRequests>>,
 }
 

@@ -1,5 +1,5 @@
-//! A JSON value as it is written in the text of a message. It is borrowed and not decoded, because requests are passed
-//! on verbatim.
+//! A JSON value with exactly the text that it has in a message. The value is borrowed and not decoded, because requests
+//! are passed on verbatim.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 /// the values later.
 const MAX_DEPTH: usize = 125;
 
-/// A valid JSON value, as it is written in the text.
+/// A valid JSON value with exactly the text of the message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct RawJson<'a>(&'a str);
 
@@ -27,8 +27,8 @@ impl<'a> RawJson<'a> {
         serde_json::from_str::<&RawValue>(text).map(Self::from)
     }
 
-    /// Returns the items of an array, at most `max + 1`, so that the caller can see that there are too many.
-    /// The other items are only checked to be JSON.
+    /// Returns the items of an array, at most `max + 1`, so that the caller can see that there are too many. Of the
+    /// other items, it is only checked that they are JSON.
     pub(super) fn items(array: &'a str, max: usize) -> serde_json::Result<Vec<Self>> {
         let mut deserializer = serde_json::Deserializer::from_str(array);
         let items = deserializer.deserialize_seq(Items { max })?;
@@ -50,9 +50,9 @@ impl<'a> RawJson<'a> {
         }
     }
 
-    /// Whether arrays and objects are nested too deeply. serde_json limits the depth only of values that it decodes.
+    /// Whether arrays and objects are nested too deeply. serde_json limits the depth only for values that it decodes.
     pub(super) fn is_too_deep(self) -> bool {
-        // Each level takes two bytes.
+        // Each level takes at least two bytes.
         self.0.len() > 2 * MAX_DEPTH && self.0.starts_with(['[', '{']) && depth(self.0) > MAX_DEPTH
     }
 }

@@ -1,6 +1,6 @@
-//! Replay of event streams. A client whose connection broke names the last event that it received
-//! (`Last-Event-ID`) and gets the later events. Everything here is bounded: where events were dropped, all
-//! notifications are sent again, or the client is told to repeat its request.
+//! Replay of event streams. A client whose connection broke names the last event that it received (`Last-Event-ID`) and
+//! gets the later events. The memory is bounded: if events were dropped, all notifications are sent again, or the
+//! client is told to repeat its request.
 
 mod budget;
 mod event_ids;
@@ -20,17 +20,17 @@ use larder_model::uri::Uri;
 pub(super) use notification_log::{LogPosition, LoggedEvents, NotificationLog};
 pub(super) use request_stream::{RequestStream, StreamReader};
 
-/// Number of the notification stream. The streams of requests are numbered from one.
+/// Number of the notification stream. The streams of requests have numbers from one on.
 const NOTIFICATIONS: u64 = 0;
 /// Maximum number of ended request streams that are kept for clients that missed the end.
 const MAX_ENDED: usize = 8;
 
 /// The streams of one session.
 pub(super) struct Replay {
-    /// Distinguishes the events of this session from those of other sessions.
+    /// Distinguishes the events of this session from the events of other sessions.
     ids: EventIds,
-    /// The events of the last run of the server, if the session is older than this run, or of the replica that had the
-    /// notification stream before.
+    /// Earlier events of the session. They are from the last run of the server, if the session is older than this run,
+    /// or from the replica that had the notification stream before.
     earlier: Mutex<Option<EarlierEvents>>,
     notifications: Arc<NotificationLog>,
     streams: Mutex<RequestStreams>,
@@ -50,7 +50,7 @@ pub(super) enum ResumePoint {
         missed: Missed,
     },
     Request(StreamReader),
-    /// The stream of a request that another run of the server has, maybe another replica.
+    /// The stream of a request that another run of the server has, for example on another replica.
     OtherRun(StreamPosition),
 }
 
@@ -66,7 +66,7 @@ pub(super) struct StreamPosition {
 /// Why a stream cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NoStream {
-    /// There was no such event.
+    /// The named event does not exist.
     Unknown,
     NotKept,
 }
@@ -84,7 +84,7 @@ pub(super) enum Missed {
 /// The notifications of an earlier run of the server.
 pub(super) struct EarlierEvents {
     pub(super) ids: EventIds,
-    /// For each URI the number of its last update.
+    /// For each URI: the number of its last update.
     pub(super) updated: HashMap<Uri, u64>,
 }
 
@@ -119,12 +119,12 @@ impl Replay {
         self.earlier.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The run of the server that an event belongs to, if it is one of this session.
+    /// The run of the server to which an event belongs, if the event belongs to this session.
     pub(super) fn run_of<'a>(&self, last: &'a str) -> Option<&'a str> {
         self.ids.parse(last).map(|event| event.run)
     }
 
-    /// The ids of the events, without the number of the last one.
+    /// The ids of the events, without the number of the last event.
     pub(super) fn ids(&self) -> &EventIds {
         &self.ids
     }
@@ -149,7 +149,7 @@ impl Replay {
         self.ids.format(stream, number)
     }
 
-    /// Whether an event is one of a request's stream.
+    /// Whether an event belongs to the stream of a request.
     pub(super) fn is_request(&self, last: &str) -> bool {
         self.ids
             .parse(last)
@@ -197,7 +197,7 @@ impl Replay {
         ResumePoint::Notifications { position, missed }
     }
 
-    /// Finds the event that a client received last. A request's stream is only for the caller that made the
+    /// Finds the event that a client received last. The stream of a request is only for the caller that made the
     /// request, with the same scopes.
     pub(super) fn find(&self, last: &str, caller: &Caller) -> Result<ResumePoint, RpcError> {
         let unknown = || RpcError::from(NoStream::Unknown);
@@ -222,7 +222,7 @@ impl Replay {
         )?))
     }
 
-    /// Reads the stream of a request after this event.
+    /// Reads the stream of a request, beginning after this event.
     pub(super) fn reader(
         &self,
         stream_number: u64,
@@ -262,8 +262,8 @@ impl Replay {
     }
 }
 
-/// Resumes after an event of an earlier run of the server. Notifications of this run follow from the beginning; the
-/// subscriptions were compared with what the client knew after the last stored event.
+/// Resumes after an event of an earlier run of the server. All notifications of this run follow. The subscriptions were
+/// compared with the state that the client had after the last stored event.
 fn resume_earlier(earlier: &EarlierEvents, event: &EventId<'_>) -> ResumePoint {
     let missed =
         if event.run == earlier.ids.run && event.number.saturating_add(1) >= earlier.ids.oldest {

@@ -1,5 +1,5 @@
-//! The request log: which requests were refused, or all requests, as the operator configures it. Refused
-//! requests that repeat are counted, and reported together.
+//! The request log. Depending on the configuration, it has the refused requests or all requests. Repeated refusals are
+//! counted, and reported together.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -24,7 +24,7 @@ use larder_runtime::listener::ClientAddress;
 use larder_runtime::log_limit::{Repeats, Suppressor};
 use larder_runtime::metrics::Refusal;
 
-/// Maximum length of a method in bytes. A client may send any text.
+/// Maximum length of a method in bytes. A client may send any text as the method.
 const MAX_METHOD: usize = 100;
 
 /// Which requests are logged.
@@ -32,9 +32,9 @@ const MAX_METHOD: usize = 100;
 pub enum RequestLogMode {
     /// None.
     Off,
-    /// Those that are refused.
+    /// Only refused requests.
     Errors,
-    /// All.
+    /// All requests.
     All,
 }
 
@@ -52,13 +52,13 @@ struct RefusalKind {
     team: Option<TeamName>,
 }
 
-/// A request and its sender, as far as they are known.
+/// A request and the known properties of its sender.
 pub(super) struct RequestSource {
     pub(super) client: Option<ClientAddress>,
-    /// The address of the client, behind proxies that are trusted.
+    /// The address of the client, behind trusted proxies.
     pub(super) peer: Option<IpAddr>,
     pub(super) identity: Option<Arc<Identity>>,
-    /// What is collected for the log, and when the request began; none if only errors are logged.
+    /// The data that are collected for the log, and when the request began; none if only errors are logged.
     pub(super) details: Option<(Arc<RequestDetails>, Instant)>,
 }
 
@@ -131,7 +131,7 @@ impl fmt::Display for RequestSource {
 }
 
 impl Endpoint {
-    /// Begins the log of a request. Costs nothing unless all requests are logged.
+    /// Begins the log of a request. This has no cost unless all requests are logged.
     pub(super) fn begin_request(
         &self,
         client: Option<ClientAddress>,
@@ -290,7 +290,7 @@ impl Endpoint {
     }
 }
 
-/// The method in the protocol if it is known, or else that of HTTP.
+/// The method of the protocol if it is known, otherwise the method of HTTP.
 fn method<'a>(source: &'a RequestSource, head: &'a Parts) -> &'a str {
     let known = source
         .details
@@ -300,7 +300,7 @@ fn method<'a>(source: &'a RequestSource, head: &'a Parts) -> &'a str {
     &method[..method.floor_char_boundary(MAX_METHOD)]
 }
 
-/// The reason of a response that does not name one.
+/// The reason of the refusal, if the response does not name it.
 fn refusal_of(status: StatusCode) -> Refusal {
     match status {
         StatusCode::UNAUTHORIZED => Refusal::CredentialInvalid,

@@ -18,7 +18,7 @@ pub(super) enum ConcurrencyLimit {
     Connection(Arc<Semaphore>),
 }
 
-/// The right of one request to run. A call that waits for its client gives it back for that time.
+/// The right of one request to run. While a call waits for its client, it does not have this right.
 pub(super) struct RequestSlot {
     permit: RequestPermit,
     limit: ConcurrencyLimit,
@@ -33,7 +33,7 @@ enum RequestPermit {
 }
 
 impl ConcurrencyLimit {
-    /// Acquires a permit of the quota, or returns a permit of the connection to wait for.
+    /// Acquires a permit of the quota, or returns the permit of the connection that the request must wait for.
     fn permit(
         &self,
         endpoint: &Endpoint,
@@ -41,21 +41,21 @@ impl ConcurrencyLimit {
         method: Method,
     ) -> Result<RequestPermit, RpcError> {
         let permit = match self {
-            // A ping needs no permit: it tells the client whether the server is alive.
+            // A ping needs no permit, because it tells the client whether the server is alive.
             Self::Quota if method == Method::Ping => None,
             Self::Quota => endpoint
                 .0
                 .gateway
                 .request_permit(caller)
                 .map_err(RpcError::quota_exceeded)?,
-            // These need no provider, so they do not wait for running requests.
+            // These methods call no provider, so they do not wait for running requests.
             Self::Connection(_) if method.is_immediate() => None,
             Self::Connection(permits) => return Ok(RequestPermit::Waiting(permits.clone())),
         };
         Ok(RequestPermit::Held { _permit: permit })
     }
 
-    /// Counts a further request of a batch. The transport has counted the first one.
+    /// Counts a further request of a batch. The transport has already counted the first request.
     pub(super) fn admit(&self, endpoint: &Endpoint, caller: &Caller) -> Result<(), RpcError> {
         match self {
             Self::Quota => endpoint
@@ -78,7 +78,7 @@ impl RequestSlot {
         }
     }
 
-    /// Takes a permit, or the right to wait for one.
+    /// Takes a permit, or the right to wait for a permit.
     pub(super) fn take(&mut self, endpoint: &Endpoint, caller: &Caller) -> Result<(), RpcError> {
         self.permit = self.limit.permit(endpoint, caller, self.method)?;
         Ok(())

@@ -35,7 +35,7 @@ pub(super) struct RpcError {
     pub(super) code: i32,
     pub(super) message: Cow<'static, str>,
     pub(super) data: Option<String>,
-    /// Why the request is refused, if it is.
+    /// Why the request is refused; none if it is not refused.
     pub(super) refusal: Option<Refusal>,
     /// Value of the `retry-after` header in seconds, at least one.
     pub(super) retry_after: Option<u64>,
@@ -177,7 +177,7 @@ fn gateway_error(error: &Error, is_modern: bool) -> RpcError {
         }
         Error::Failed { provider, message } => provider_failed(provider, "failed", "failed", message),
         Error::ResponseTooLarge { provider, fault } => RpcError {
-            // Not an internal error, which clients take for a temporary one and repeat.
+            // This is not an internal error: clients assume that internal errors are temporary, and repeat the request.
             code: INVALID_PARAMS,
             ..provider_failed(provider, "too-large", "failed", fault)
         },
@@ -225,8 +225,8 @@ fn provider_failed(provider: &ProviderName, kind: &str, verb: &str, message: &st
     })
 }
 
-/// The provider was not called, but may be later. The HTTP status is 200, because other providers may be
-/// available.
+/// The provider was not called, and a later call may be possible. The HTTP status is 200, because other providers may
+/// be available.
 fn retry_later(provider: &ProviderName, kind: &str, words: &str, retry: Duration) -> RpcError {
     RpcError::new(INTERNAL_ERROR, format!("the provider `{provider}` {words}")).with_data(|data| {
         data.text("provider", provider.as_str());

@@ -1,5 +1,5 @@
-//! Encryption with a key of the server. What was modified, truncated, moved to another context or written by something
-//! else cannot be decrypted.
+//! Encryption with a key of the server. Data cannot be decrypted if they were modified, truncated, moved to another
+//! context or written by another program.
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -18,8 +18,8 @@ const KEY_LENGTH: usize = 32;
 pub(super) struct SealingKey(LessSafeKey);
 
 impl SealingKey {
-    /// Reads the key from a file, creating it if necessary. A key that others could have read is replaced, which ends
-    /// all stored sessions.
+    /// Reads the key from a file. If the file does not exist, creates it. A key that other users could have read is
+    /// replaced, which ends all stored sessions.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         match Self::read(path) {
             Ok(key) => return Ok(key),
@@ -62,7 +62,7 @@ impl SealingKey {
             .map_err(|error| error.error)
     }
 
-    /// Encrypts content for this context, such as the name of a file.
+    /// Encrypts content for this context. A context is for example the name of a file.
     pub(super) fn seal(&self, context: &[u8], mut content: Vec<u8>) -> io::Result<Vec<u8>> {
         // A key may be used with 2^32 random nonces.
         let nonce = random::<NONCE_LEN>()?;
@@ -73,7 +73,7 @@ impl SealingKey {
         Ok([&nonce[..], &content].concat())
     }
 
-    /// Decrypts content. `None` if this key did not encrypt it for this context.
+    /// Decrypts content. `None` if the content was not encrypted with this key for this context.
     pub(super) fn unseal(&self, context: &[u8], mut sealed: Vec<u8>) -> Option<Vec<u8>> {
         let (nonce, content) = sealed.split_at_mut_checked(NONCE_LEN)?;
         let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
@@ -87,16 +87,17 @@ impl SealingKey {
 
 /// Size of the random part of a message that is sealed with a shared key.
 const SALT_LENGTH: usize = 32;
-/// What the keys of messages are derived for.
+/// The purpose for which the keys of messages are derived.
 const SHARED_LABEL: &[u8] = b"larder cluster message 1";
 
-/// Keys that several servers share. The first one seals, each of them opens. Each message has a key of its own, derived
-/// from the shared one and a random value, so that their number is not limited.
+/// Keys that several servers share. The first key seals, and each key opens. Each message has a key of its own, which
+/// is derived from the shared key and a random value, so that the number of messages is not limited.
 #[derive(Clone)]
 pub struct SealingKeys(Arc<[hkdf::Prk]>);
 
 impl SealingKeys {
-    /// Derives the keys from secrets, which must have as many random bits as the keys. `None` if there is no secret.
+    /// Derives the keys from secrets. The secrets must have as many random bits as the keys. `None` if there is no
+    /// secret.
     pub fn new<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Option<Self> {
         let salt = hkdf::Salt::new(hkdf::HKDF_SHA256, b"larder cluster");
         let keys: Arc<[_]> = secrets
@@ -118,7 +119,7 @@ impl SealingKeys {
         Ok([&salt[..], &content].concat())
     }
 
-    /// Decrypts content. `None` if no key encrypted it for this context.
+    /// Decrypts content. `None` if the content was not encrypted with one of the keys for this context.
     pub(super) fn unseal(&self, context: &[u8], sealed: &[u8]) -> Option<Vec<u8>> {
         let (salt, sealed) = sealed.split_at_checked(SALT_LENGTH)?;
         self.0.iter().find_map(|key| {
@@ -140,7 +141,7 @@ fn message_key(key: &hkdf::Prk, salt: &[u8]) -> Option<LessSafeKey> {
     Some(LessSafeKey::new(UnboundKey::from(derived)))
 }
 
-/// The nonce of a key that seals one message only.
+/// The nonce of a key that seals only one message.
 fn only_nonce() -> Nonce {
     Nonce::assume_unique_for_key([0; NONCE_LEN])
 }

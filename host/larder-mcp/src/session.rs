@@ -1,6 +1,6 @@
-//! Sessions of legacy clients. The table is bounded, because every client that can reach the server can open
-//! sessions. With a store, sessions continue after a restart of the server, or at other replicas: those that this
-//! process has not used are only known by their owner and size.
+//! Sessions of legacy clients. The table is bounded, because every client that can reach the server can open sessions.
+//! With a store, sessions continue after a restart of the server, or at other replicas. Of a session that this process
+//! has not used, only the owner and the size are known.
 
 mod eviction;
 mod lifetime;
@@ -37,8 +37,9 @@ pub use store::{
     StoredSession, StoredValue, Unavailable,
 };
 
-/// Maximum number of concurrent requests of one session. Requests outlive their connections, so nothing else
-/// bounds them. All requests of a batch count while it runs: the limit leaves room for others beside the largest batch.
+/// Maximum number of concurrent requests of one session. Requests continue after their connections end, so no other
+/// limit applies to them. While a batch runs, all of its requests count: the limit allows other requests beside the
+/// largest batch.
 const MAX_REQUESTS: usize = 64 + MAX_BATCH;
 
 /// All sessions. Generic over the subscriptions of a session, which this module does not use.
@@ -63,7 +64,7 @@ struct Table<W> {
 struct EarlierSession {
     caller: Caller,
     last_used: Instant,
-    /// Until when it counts as in use, because its client has an open notification stream at another replica.
+    /// Until when the session counts as in use, because its client has an open notification stream at another replica.
     in_use_until: Instant,
 }
 
@@ -82,7 +83,7 @@ pub(super) struct Session<W = Subscriptions> {
 
 struct Usage {
     last_used: Instant,
-    /// The value of `last_used` that was stored last.
+    /// The value of `last_used` in the store.
     stored: Instant,
     stream: Option<CancellationToken>,
 }
@@ -103,13 +104,12 @@ impl<W> Sessions<W> {
         }
     }
 
-    /// Charges event streams that are kept to this budget from now on.
+    /// From now on, charges retained event streams to this budget.
     pub(super) fn charge_to(&self, memory: &MemoryBudget) {
         self.budget.charge_to(memory);
     }
 
-    /// Opens a session. If the table is full, a session of the same caller is evicted, or of one with more
-    /// sessions.
+    /// Opens a session. If the table is full, evicts a session of the same caller, or of a caller with more sessions.
     pub(super) fn open(
         &self,
         client: Client<W>,
@@ -128,7 +128,7 @@ impl<W> Sessions<W> {
         Ok(session)
     }
 
-    /// Adds sessions of earlier runs of the server, which were in this store.
+    /// Adds sessions that earlier runs of the server have put into this store.
     fn add_stored(&self, listed: Vec<StoredSession>, storage: Arc<Storage>) {
         let now = SystemTime::now();
         let mut table = self.lock();
@@ -187,7 +187,7 @@ impl<W> Sessions<W> {
             .filter(|storage| may_exist && !storage.has_ended(key))
     }
 
-    /// Adds a session of an earlier run. Returns the one that is there, if another request was faster.
+    /// Adds a session of an earlier run. If another request has already added the session, returns that one.
     fn insert_restored(&self, session: Arc<Session<W>>) -> Result<Arc<Session<W>>, RpcError> {
         let mut table = self.lock();
         if let Some(open) = table.open.get(&session.id) {
@@ -200,7 +200,7 @@ impl<W> Sessions<W> {
         Ok(session)
     }
 
-    /// Finds the session with this id. It must belong to this caller: the id alone is no credential.
+    /// Finds the session with this id. The session must belong to this caller: the id alone is no credential.
     pub(super) fn find(
         &self,
         id: Option<&str>,
@@ -230,7 +230,7 @@ impl<W> Sessions<W> {
         Ok(session)
     }
 
-    /// Ends a session at the request of its client. It does not come back after a restart.
+    /// Ends a session at the request of its client. The session does not continue after a restart either.
     pub(super) async fn end(&self, session: &Session<W>) {
         self.lock().open.remove(&session.id);
         session.close();
@@ -251,7 +251,7 @@ impl<W> Sessions<W> {
             |session| session.last_used.elapsed() < self.idle_timeout,
         );
         if self.shared.get().is_some() {
-            // Other replicas may use them. What nobody uses, the store forgets.
+            // Other replicas may use these sessions. The store removes sessions that no replica uses.
             return open.iter().for_each(|session| session.close());
         }
         open.iter().for_each(|session| self.close(session));
@@ -260,7 +260,7 @@ impl<W> Sessions<W> {
         }
     }
 
-    /// Closes the sessions of callers that are no longer allowed.
+    /// Closes the sessions of callers that are not allowed any more.
     pub(super) fn retain_callers(&self, may_call: impl Fn(&Caller) -> bool) {
         let (open, stored) = self.take_unless(
             |session| may_call(&session.caller),
@@ -299,7 +299,7 @@ impl<W> Sessions<W> {
         _ = self.shared.set(shared);
     }
 
-    /// The number of open sessions, with those of earlier runs that were not used in this run.
+    /// The number of open sessions. It includes sessions of earlier runs that were not used in this run.
     pub(super) fn len(&self) -> u64 {
         self.lock().len() as u64
     }

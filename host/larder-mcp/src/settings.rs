@@ -1,4 +1,4 @@
-//! The parts of the configuration that a reload replaces while requests are served. Everything else is read once, when
+//! The parts of the configuration that a reload replaces while requests are served. All other parts are read once, when
 //! the endpoint is created.
 
 use std::collections::BTreeSet;
@@ -26,19 +26,19 @@ pub(super) struct Settings {
     pub(super) extensions: BTreeSet<Extension>,
 }
 
-/// What cannot change while the endpoint serves.
+/// Settings that cannot change while the endpoint serves.
 pub(super) struct FixedSettings {
     pub(super) sessions: usize,
     pub(super) session_idle_timeout: Duration,
     pub(super) streams: usize,
     pub(super) connections: usize,
     pub(super) waiting_bytes: usize,
-    /// The caller of messages on stdio, and of calls without one.
+    /// The caller of messages on stdio, and of calls without a caller.
     pub(super) caller: Caller,
 }
 
 impl Settings {
-    /// Which hosts and origins requests may have.
+    /// Returns the hosts and origins that requests may have.
     pub(super) fn host_policy(&self, is_unix_socket: bool) -> &HostPolicy {
         if is_unix_socket {
             &self.unix_host_policy
@@ -47,8 +47,8 @@ impl Settings {
         }
     }
 
-    /// Separates what a reload replaces from what it cannot replace. Each field of the configuration is named here, so
-    /// that a new one cannot be forgotten. The address is bound, and credentials are checked, elsewhere.
+    /// Separates the settings that a reload can replace from all others. Each field of the configuration is named here,
+    /// so that a new field cannot be forgotten. The address is bound, and credentials are checked, in other modules.
     pub(super) fn split(config: Config) -> (FixedSettings, Self) {
         let Config {
             listen: _,

@@ -15,14 +15,14 @@ pub(super) struct StreamPermit {
 }
 
 impl Endpoint {
-    /// Acquires a permit for a notification stream, from the caller's team and from the server.
+    /// Acquires a permit for a notification stream, from the share of the caller's team and from the server.
     pub(super) fn stream_permit(&self, caller: &Caller) -> Result<StreamPermit, RpcError> {
         let team = self
             .0
             .gateway
             .stream_permit(caller)
             .map_err(RpcError::quota_exceeded)?;
-        // The first team pays, so that a caller does not use up what other members of its later teams need.
+        // The first team pays, so that a caller does not use up permits that other members of its later teams need.
         let shares = caller
             .teams
             .first()

@@ -24,17 +24,17 @@ pub(super) struct Subscriptions {
 
 /// Keeps the subscriptions of a client across restarts of the server.
 pub(super) trait SubscriptionStorage: Send + Sync {
-    /// Stores the subscriptions, if they differ from what is stored. Returns whether they did.
+    /// Stores the subscriptions, if they differ from the stored ones. Returns whether they were stored.
     fn save<'a>(&'a self, subscriptions: &'a Subscriptions) -> BoxFuture<'a, bool>;
 }
 
-/// A subscription, and what its client knew of the resource.
+/// A subscription, and the content that its client had of the resource.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct StoredSubscription {
     pub(super) uri: String,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) with_content: bool,
-    /// For each team of the caller. Nothing is known while a change was not sent yet.
+    /// The state for each team of the caller. The state is unknown while a change was not sent yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) states: Vec<Option<ContentState>>,
     /// The number of the last notification of an update.
@@ -52,7 +52,7 @@ impl Subscriptions {
         }
     }
 
-    /// Subscribes again to what was stored. What the client does not know yet is reported.
+    /// Restores the stored subscriptions. A change that the client has not received yet is reported.
     pub(super) fn restore(&self, stored: &[StoredSubscription]) {
         for subscription in stored {
             let Ok(uri) = Uri::parse(&subscription.uri) else {
@@ -65,8 +65,8 @@ impl Subscriptions {
         self.watch.mark_lists_changed();
     }
 
-    /// Compares the subscriptions with what the client knows, as another replica stored it: changes that this process
-    /// has not reported are forgotten, and what differs is reported.
+    /// Compares the subscriptions with the state of the client that another replica stored: changes that this process
+    /// has not reported are dropped, and differences are reported.
     pub(super) fn compare(&self, stored: &[StoredSubscription]) {
         for subscription in stored {
             let Ok(uri) = Uri::parse(&subscription.uri) else {
@@ -80,8 +80,8 @@ impl Subscriptions {
         self.watch.mark_lists_changed();
     }
 
-    /// Makes changes that another replica stored. A URI beyond the limits of this process counts as subscribed, so that
-    /// it stays stored.
+    /// Applies the changes that another replica stored. A URI beyond the limits of this process counts as subscribed,
+    /// so that it stays stored.
     pub(super) fn change(&self, added: &[StoredSubscription], removed: &[String]) {
         removed.iter().for_each(|uri| self.remove(uri));
         for subscription in added {
@@ -102,7 +102,8 @@ impl Subscriptions {
         _ = self.storage.set(storage);
     }
 
-    /// Stores the subscriptions, if they are kept anywhere and differ from what is stored. Returns whether they did.
+    /// Stores the subscriptions, if there is a store and they differ from the stored ones. Returns whether they were
+    /// stored.
     pub(super) async fn save(&self) -> bool {
         match self.storage.get() {
             Some(storage) => storage.save(self).await,
@@ -131,8 +132,8 @@ impl Subscriptions {
         &self.caller
     }
 
-    /// Subscribes to a URI. With `with_content`, its update notifications carry the resource, as the
-    /// extension demands. Returns false if the limit of subscriptions is reached.
+    /// Subscribes to a URI. With `with_content`, its update notifications contain the resource, as the extension
+    /// requires. Returns false if the limit of subscriptions is reached.
     fn add(&self, uri: Uri, with_content: bool) -> bool {
         let added = self.watch.add(uri.clone());
         if added {
@@ -141,7 +142,7 @@ impl Subscriptions {
         added
     }
 
-    /// Subscribes to all of these URIs through the extension, or to none of them.
+    /// Subscribes to all of these URIs through the extension, or to none of these URIs.
     fn add_all(&self, uris: &[Uri]) -> bool {
         let before = self.uris().clone();
         let Some(refused) = uris.iter().position(|uri| !self.add(uri.clone(), true)) else {
@@ -159,7 +160,7 @@ impl Subscriptions {
         false
     }
 
-    /// Unsubscribes from these URIs, of which unknown ones are ignored.
+    /// Unsubscribes from these URIs. Unknown URIs are ignored.
     pub(super) async fn unsubscribe<'a>(&self, uris: impl IntoIterator<Item = &'a String>) {
         for uri in uris {
             self.remove(uri);
@@ -200,7 +201,7 @@ impl Endpoint {
         Ok(_ = subscriptions.save().await)
     }
 
-    /// Subscribes to all of these URIs through the extension, or to none of them.
+    /// Subscribes to all of these URIs through the extension, or to none of these URIs.
     pub(super) async fn subscribe_all(
         &self,
         subscriptions: &Subscriptions,
@@ -217,8 +218,7 @@ impl Endpoint {
         Ok(_ = subscriptions.save().await)
     }
 
-    /// Waits until the content of these URIs, which were added, is known. When the server stops, nothing is compared any
-    /// more.
+    /// Waits until the content of these added URIs is known. When the server stops, content is not compared any more.
     pub(super) async fn settled(&self, watch: &Watch, uris: &[Uri]) {
         tokio::select! {
             () = watch.settled(uris) => {}

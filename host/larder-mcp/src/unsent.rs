@@ -1,4 +1,4 @@
-//! What is left of a response that is being sent, in pieces.
+//! The rest of a response that is being sent, in pieces.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -14,19 +14,19 @@ use super::deferred::{LARGE, SLOW, UnsentContents};
 use super::waiting_bytes::{ChargedResponse, PIECE, SharedResponse};
 use larder_runtime::memory_budget::MemoryCharge;
 
-/// A fast client could take a whole large response at once. Other requests are served after each burst. Bursts of a
-/// larger response are shorter, because the thread may write several such responses in turn. They take a quarter more
-/// CPU time.
+/// A fast client could receive a whole large response at once. Therefore other requests are served after each burst.
+/// Bursts of a larger response are shorter, because the thread may write several such responses in turn. Shorter bursts
+/// take a quarter more CPU time.
 const BURST: usize = 1 << 20;
 const SHORT_BURST: usize = 128 << 10;
-/// From this size on, bursts are short.
+/// Responses of at least this size are sent in short bursts.
 const SHORT_BURSTS_FROM: usize = 4 << 20;
 
 /// Parts of a response that are sent one after another.
 pub(super) struct UnsentParts {
     parts: VecDeque<Unsent>,
     burst: usize,
-    /// Bytes that were taken since the other tasks of the thread could run.
+    /// Bytes that were sent since other tasks of the thread could run.
     taken: usize,
     yielding: Option<BoxFuture<'static, ()>>,
 }
@@ -43,12 +43,12 @@ pub(super) enum Unsent {
     Contents(Box<UnsentContents>),
 }
 
-/// The rest of bytes. The memory of what was sent is freed along the way.
+/// The rest of some bytes. The memory of sent bytes is released step by step.
 #[derive(Debug)]
 pub(super) struct UnsentBytes {
     rest: Bytes,
-    /// The size of the allocation that `rest` is a part of, and a charge of no bytes for the same caller. `None` if it
-    /// is shared, or not charged.
+    /// The size of the allocation that contains `rest`, and a charge of no bytes for the same caller. `None` if the
+    /// allocation is shared or not charged.
     allocation: Option<(usize, Box<MemoryCharge>)>,
     began: Instant,
 }
@@ -75,7 +75,7 @@ impl UnsentParts {
     /// Takes the next piece. Returns none at the end.
     pub(super) fn poll_piece(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
         if self.taken >= self.burst {
-            // Continues only after the thread has looked for other events. Waking the task would not ensure that.
+            // Continues only after the thread has checked for other events. Waking the task would not guarantee that.
             let yielding = self
                 .yielding
                 .get_or_insert_with(|| tokio::task::yield_now().boxed());
@@ -138,7 +138,7 @@ impl From<SharedResponse> for Unsent {
 }
 
 impl From<Bytes> for Unsent {
-    /// Bytes that others may hold too.
+    /// Bytes that others may also hold.
     fn from(rest: Bytes) -> Self {
         Self::Bytes(UnsentBytes {
             rest,
@@ -207,9 +207,9 @@ impl UnsentBytes {
         self.rest.split_to(self.rest.len().min(max))
     }
 
-    /// Moves the rest to an allocation of its own if that frees half of the memory. The copies of a response
-    /// are together no larger than the response. The old allocation is charged until its last piece was sent;
-    /// if both do not fit into the budget, the old one stays.
+    /// Moves the rest to an allocation of its own if the move frees half of the memory. The copies of a response
+    /// together are at most as large as the response. The old allocation is charged until its last piece was sent. If
+    /// both allocations do not fit into the budget, the old allocation stays.
     fn free_sent_half(&mut self) {
         let Some((size, empty_charge)) = &mut self.allocation else {
             return;

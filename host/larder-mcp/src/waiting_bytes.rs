@@ -1,6 +1,6 @@
-//! Large responses: their memory is charged from before they are written until they were sent, whether in one piece,
-//! in a stream or in a batch. They have a limit of their own within the memory budget, because slow clients can hold
-//! them for long.
+//! Large responses: their memory is charged from before they are written until they were sent. This applies to
+//! responses in one piece, in a stream and in a batch. They have a limit of their own within the memory budget, because
+//! slow clients can hold them for a long time.
 
 use bytes::Bytes;
 
@@ -10,7 +10,7 @@ use super::rpc_error::RpcError;
 use larder_model::resource::Caller;
 use larder_runtime::memory_budget::{MemoryBudget, MemoryCharge, MemoryUse, Refused};
 
-/// Responses up to this size are not charged: there is at most one for each connection.
+/// Responses up to this size are not charged: there is at most one such response for each connection.
 pub(super) const FREE_BYTES: usize = 64 << 10;
 /// The maximum size of the pieces in which a large response is sent.
 pub(super) const PIECE: usize = 256 << 10;
@@ -19,7 +19,7 @@ pub(super) const PIECE: usize = 256 << 10;
 #[derive(Debug)]
 pub(super) struct WaitingBytes {
     whole: MemoryBudget,
-    /// The part of it that responses can use.
+    /// The part of the budget that responses can use.
     part: MemoryBudget,
 }
 
@@ -32,12 +32,12 @@ impl WaitingBytes {
         }
     }
 
-    /// Divides the budget among so many teams from now on.
+    /// From now on, divides the budget among this number of teams.
     pub(super) fn set_team_count(&self, teams: usize) {
         self.whole.set_team_count(teams);
     }
 
-    /// The bytes that wait now.
+    /// The bytes that are waiting now.
     pub(super) fn total(&self) -> u64 {
         self.part.used()
     }
@@ -47,7 +47,7 @@ impl WaitingBytes {
         charge_to_first(&self.part, MemoryUse::Responses, caller, bytes)
     }
 
-    /// Like [`Self::charge`], for what is kept for other responses.
+    /// Like [`Self::charge`], for bytes that are kept for other responses.
     pub(super) fn charge_kept(
         &self,
         caller: &Caller,
@@ -75,7 +75,7 @@ impl WaitingBytes {
     }
 }
 
-/// Charges the first team of the caller, which pays for all of its requests.
+/// Charges the first team of the caller. This team pays for all requests of the caller.
 pub(super) fn charge_to_first(
     budget: &MemoryBudget,
     what: MemoryUse,
@@ -86,14 +86,14 @@ pub(super) fn charge_to_first(
     budget.team(first).charge(what, Some(caller), bytes as u64)
 }
 
-/// A response with the charge for it. It is not charged if it is small.
+/// A response with the charge for it. A small response is not charged.
 #[derive(Debug)]
 pub(super) struct ChargedResponse {
     pub(super) bytes: Vec<u8>,
     pub(super) charge: Option<Box<MemoryCharge>>,
-    /// The response, if it is encoded when it is sent. It has its own charges, and `bytes` is empty.
+    /// The response, if it is encoded when it is sent. Then it has its own charges, and `bytes` is empty.
     pub(super) deferred: Option<Box<DeferredResponse>>,
-    /// The error that replaces the response, if it was refused. `bytes` contains it too.
+    /// If the response was refused: the error that replaces it. `bytes` contains the error too.
     pub(super) refused: Option<Box<RpcError>>,
 }
 
@@ -112,17 +112,17 @@ impl ChargedResponse {
             .map_or(self.bytes.len(), |deferred| deferred.len())
     }
 
-    /// Whether it is charged.
+    /// Whether the response is charged.
     pub(super) fn is_large(&self) -> bool {
         self.charge.is_some() || self.deferred.is_some()
     }
 
-    /// Bytes that are charged until the last reference to them is dropped.
+    /// Returns the bytes, which are charged until the last reference to them is dropped.
     pub(super) fn into_bytes(self) -> Bytes {
         charged(self.bytes, self.charge)
     }
 
-    /// The response, charged until the last reference to it is dropped.
+    /// Returns the response, which is charged until the last reference to it is dropped.
     pub(super) fn into_shared(self) -> SharedResponse {
         match self.deferred {
             Some(deferred) => SharedResponse::Deferred(deferred),
@@ -130,7 +130,7 @@ impl ChargedResponse {
         }
     }
 
-    /// Whether an item can be appended to its bytes.
+    /// Whether an item can be appended to the bytes of this response.
     fn can_precede(&self, item: &Self) -> bool {
         self.deferred.is_none()
             && item.deferred.is_none()
@@ -201,7 +201,7 @@ impl ChargedArray {
         self.append(item);
     }
 
-    /// Returns the parts of the array. `None` if it is empty.
+    /// Returns the parts of the array. `None` if the array is empty.
     pub(super) fn finish(mut self) -> Option<Vec<ChargedResponse>> {
         if self.parts.is_empty() {
             return None;
@@ -210,7 +210,7 @@ impl ChargedArray {
         Some(self.parts)
     }
 
-    /// Appends bytes to the last part if both are small, because each part is sent by itself.
+    /// Appends bytes to the last part if both are small, because each part is sent separately.
     fn append(&mut self, mut item: ChargedResponse) {
         self.bytes += item.len();
         if let Some(last) = self.parts.last_mut().filter(|last| last.can_precede(&item)) {

@@ -1,5 +1,5 @@
-//! Formats of texts that clients parse, each as strict as in the strictest of the official clients: a text that a
-//! client cannot parse makes it reject the whole answer.
+//! Formats of texts that clients parse. Each check is as strict as the strictest official client: if a client cannot
+//! parse a text, it rejects the whole answer.
 
 use crate::uri::Uri;
 
@@ -96,7 +96,8 @@ pub fn is_icon_source(text: &str) -> bool {
     text.starts_with("https://") && Uri::parse(text).is_ok_and(|uri| uri.is_portable())
 }
 
-/// Whether a byte can be part of a URI. A `data:` URL can be longer than what [`Uri`] accepts.
+/// Whether a byte can be part of a URI. This is checked byte by byte, because a `data:` URL can be longer than the
+/// longest URI that [`Uri`] accepts.
 fn is_uri_byte(byte: u8) -> bool {
     byte.is_ascii_graphic() && !b"\"<>\\^`{|}#".contains(&byte)
 }
@@ -111,9 +112,8 @@ pub fn is_icon_size(text: &str) -> bool {
         })
 }
 
-/// Whether a text is a metadata key that providers may use: `name` or `reverse.dns/name`. Prefixes that are reserved
-/// by the protocol, in any of its versions, or by Larder are not: otherwise a provider could forge metadata of the
-/// host.
+/// Whether a text is a metadata key that providers may use: `name` or `reverse.dns/name`. Providers must not use
+/// prefixes that Larder or any version of the protocol reserves: otherwise a provider could forge metadata of the host.
 pub fn is_metadata_key(key: &str) -> bool {
     let is_word = |text: &str, marks: &str| {
         text.starts_with(|c: char| c.is_ascii_alphanumeric())
@@ -138,8 +138,8 @@ pub fn is_metadata_key(key: &str) -> bool {
     }
 }
 
-/// Whether a prefix of metadata keys is reserved. The protocol reserves prefixes whose second label is one of its own;
-/// its earlier versions also those with such a label that is not the last one.
+/// Whether a prefix of metadata keys is reserved. The protocol reserves prefixes whose second label is one of its own
+/// labels. Its earlier versions also reserve prefixes with such a label at another place, except at the end.
 fn is_reserved_prefix(prefix: &str) -> bool {
     let is_own = |label: &str| {
         ["modelcontextprotocol", "mcp"]

@@ -2,26 +2,27 @@
 
 use serde_json::value::RawValue;
 
-/// The result of a call that may need input from the client first.
+/// The result of a call that may first need input from the client.
 #[derive(Debug, Clone)]
 pub enum Answer<T> {
     /// The call is complete.
     Complete(T),
-    /// The client has to answer, and then the call is made again.
+    /// The client has to answer requests, and then the call is made again.
     InputRequired(InputRequired),
 }
 
-/// What the client has to answer before the call is made again.
+/// The requests that the client has to answer before the call is made again.
 #[derive(Debug, Clone)]
 pub struct InputRequired {
     /// At least one and at most 16 requests with different keys.
     pub requests: Vec<InputRequest>,
-    /// Returned to the provider unchanged. At most 64 KiB. It must not be readable by clients.
+    /// The state of the call, which is returned to the provider unchanged. At most 64 KiB. Clients must not be able to
+    /// read it.
     pub state: Option<Vec<u8>>,
 }
 
 impl InputRequired {
-    /// Returns about how many bytes it has.
+    /// Returns the approximate number of bytes of the requests and the state.
     pub fn size(&self) -> usize {
         let requests = self
             .requests
@@ -34,7 +35,7 @@ impl InputRequired {
 /// A request to the client.
 #[derive(Debug, Clone)]
 pub struct InputRequest {
-    /// Identifies the answer: 1 to 64 letters, digits, `.`, `_` and `-`.
+    /// The key that identifies the answer: 1 to 64 letters, digits, `.`, `_` and `-`.
     pub key: String,
     /// The kind of request.
     pub method: InputMethod,
@@ -45,11 +46,11 @@ pub struct InputRequest {
 /// The requests that a provider can make to a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InputMethod {
-    /// `elicitation/create`: asks the person.
+    /// `elicitation/create`: requests input from the user.
     Elicitation,
-    /// `sampling/createMessage`: asks the model.
+    /// `sampling/createMessage`: requests a message from the model.
     Sampling,
-    /// `roots/list`: asks for the folders of the client.
+    /// `roots/list`: requests the folders of the client.
     Roots,
 }
 
@@ -76,7 +77,7 @@ impl InputMethod {
 pub struct ProvidedInput {
     /// The answers of the client.
     pub responses: Vec<InputResponse>,
-    /// The state of the [`InputRequired`] that the client answers.
+    /// The state in the [`InputRequired`] that the client answers.
     pub state: Option<Vec<u8>>,
 }
 

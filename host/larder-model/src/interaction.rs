@@ -4,14 +4,14 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 
-/// What a provider can learn about the client of a call, and send to it.
+/// What the provider can find out about the client of a call, and send to the client.
 #[derive(Debug, Clone)]
 pub struct Interaction {
     /// The capabilities of the client: a JSON object.
     pub capabilities: Value,
-    /// The lowest severity that the client asked for, if any. Messages below it are dropped.
+    /// The lowest severity that the client requested; none if it requested none. Less severe messages are dropped.
     pub log_level: Option<Severity>,
-    /// Receives log messages. None if the client must not receive any. Messages are dropped while it is full.
+    /// Receives log messages. None if the client must not receive any. If the queue is full, messages are dropped.
     pub log: Option<mpsc::Sender<LogMessage>>,
 }
 
@@ -23,7 +23,7 @@ impl Interaction {
         found.is_some_and(|value| !matches!(value, Value::Null | Value::Bool(false)))
     }
 
-    /// Returns where to send a message of this severity. None if the client does not want it.
+    /// Returns the sender for a message of this severity. None if the client does not want such a message.
     pub fn log_for(&self, severity: Severity) -> Option<&mpsc::Sender<LogMessage>> {
         self.log
             .as_ref()
@@ -57,7 +57,7 @@ pub enum Severity {
 pub struct LogMessage {
     /// How severe it is.
     pub severity: Severity,
-    /// Which part of the provider sends it.
+    /// The part of the provider that sends the message.
     pub logger: Option<String>,
     /// The message: any JSON value.
     pub data: Box<RawValue>,

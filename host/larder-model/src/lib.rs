@@ -1,5 +1,5 @@
-//! Plain values that every other crate uses: names, URIs, resources, tools, prompts, permissions and callers. No
-//! I/O, no protocol, no engine.
+//! Plain values that every other crate uses: names, URIs, resources, tools, prompts, permissions and callers. This
+//! crate has no I/O, no protocol and no engine.
 
 #![cfg_attr(test, allow(clippy::too_many_lines, reason = "tables are long"))]
 

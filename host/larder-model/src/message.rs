@@ -8,7 +8,7 @@ use crate::uri::Uri;
 pub struct Block {
     /// The content itself.
     pub value: BlockValue,
-    /// None for a link: its annotations are the details of its entry.
+    /// None for a link, because its annotations are in the details of its entry.
     pub annotations: Option<Annotations>,
     /// Metadata from the provider.
     pub metadata: Metadata,
@@ -61,13 +61,13 @@ pub struct EmbeddedResource {
     pub uri: Uri,
     /// Its media type.
     pub mime_type: Option<String>,
-    /// Its content.
+    /// The content of the resource.
     pub body: Body,
     /// Metadata from the provider.
     pub metadata: Metadata,
 }
 
-/// For whom a block is, and how important it is.
+/// The audience of a block, and its importance.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Annotations {
     /// The intended audience, without duplicates.

@@ -63,7 +63,7 @@ name! {
 }
 
 name! {
-    /// The name of what is stored in the state folder for one configuration.
+    /// The configured name of the state in the state folder.
     StateName
 }
 
@@ -80,7 +80,8 @@ impl TeamName {
     }
 }
 
-/// The teams of a caller, each once, with at least one team. What two of them have belongs to the earlier one.
+/// The teams of a caller: at least one team, and each team once. If two teams have the same resource, the earlier team
+/// takes precedence.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Teams(Arc<[TeamName]>);
 
@@ -97,7 +98,7 @@ impl Teams {
         (!once.is_empty()).then(|| Self(once.into()))
     }
 
-    /// Returns the same teams, with those in `order` first. The others keep their order.
+    /// Returns the same teams, with the teams in `order` first. The other teams keep their order.
     pub fn ordered_by(&self, order: &Self) -> Self {
         let mut teams = self.0.to_vec();
         // The sort is stable.
@@ -105,7 +106,7 @@ impl Teams {
         Self(teams.into())
     }
 
-    /// Returns the position of a team; of one that is not listed, the position after the last one.
+    /// Returns the position of a team. For a team that is not listed, returns the position after the last team.
     pub fn position(&self, team: &TeamName) -> usize {
         self.0
             .iter()
@@ -118,7 +119,7 @@ impl Teams {
         TeamName::default_team().into()
     }
 
-    /// Whether this team is one of them.
+    /// Whether this team is in the list.
     pub fn has(&self, team: &TeamName) -> bool {
         self.0.contains(team)
     }
@@ -128,7 +129,7 @@ impl Teams {
         self.0.first()
     }
 
-    /// Iterates over the teams, the one that takes precedence first.
+    /// Iterates over the teams in order. The first team takes precedence.
     pub fn iter(&self) -> impl Iterator<Item = &TeamName> {
         self.0.iter()
     }
@@ -140,7 +141,7 @@ impl From<TeamName> for Teams {
     }
 }
 
-/// Error of parsing a digest. It does not contain the text, which may be a token that was pasted by mistake.
+/// Error of parsing a digest. The error does not contain the text, which may be a token that was pasted by mistake.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("not a digest: write \"sha256:\" and 64 hexadecimal digits")]
 pub struct BadDigest;

@@ -1,5 +1,5 @@
-//! Authorization and resource limits: what a provider is granted, what it may use, and the permit that a
-//! caller may call it. Nothing is granted by default. Every limit has a default.
+//! Authorization and resource limits: the grants of a provider, its limits, and the permit with which a caller may call
+//! it. Nothing is granted by default. Every limit has a default.
 
 mod ceiling;
 mod grant_request;
@@ -31,7 +31,7 @@ use crate::name::TeamName;
 use crate::resource::{Call, Caller};
 use crate::trace::TraceContext;
 
-/// Limits of one provider. There is no "unlimited".
+/// Limits of one provider. Each limit has a value: there is no "unlimited".
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes of linear memory of one guest, summed over its memories.
@@ -50,7 +50,7 @@ pub struct Limits {
     pub queue_timeout: Duration,
     /// Calls that may wait in the queue at the same time.
     pub queue_length: u32,
-    /// Bytes that one call may pass to the host: result, log and everything else.
+    /// Bytes that one call may pass to the host: the result, log lines and all other data.
     pub result: u64,
     /// Entries or templates on one page of a list.
     pub page_entries: u32,
@@ -68,7 +68,7 @@ pub struct Limits {
     pub connections: u32,
     /// Bytes that one call may send and receive over TCP connections.
     pub tcp_bytes: u64,
-    /// What the provider may store.
+    /// How much the provider may store in the key-value store.
     pub key_value: KeyValueLimits,
 }
 
@@ -122,7 +122,7 @@ pub struct Grant {
     pub guests: GuestLifetime,
     /// The tools that clients can call.
     pub tools: ToolGrant,
-    /// Whether clients can get its prompts.
+    /// Whether clients can get the prompts of the provider.
     pub prompts: bool,
     /// Precedes the names of its tools and prompts.
     pub name_prefix: String,
@@ -145,20 +145,20 @@ pub enum GuestLifetime {
 pub struct Dir {
     /// The folder on this machine.
     pub host: PathBuf,
-    /// The path at which the guest sees it.
+    /// The path of the folder in the guest.
     pub guest: String,
-    /// What the guest may do in it.
+    /// The access of the guest to the folder.
     pub access: Access,
     /// Whether `host` is canonical. A canonical path is opened without following symbolic links.
     pub is_canonical: bool,
 }
 
-/// What a guest may do in a folder.
+/// The access of a guest to a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     /// List and read.
     Read,
-    /// Everything.
+    /// List, read and change.
     Write,
 }
 
@@ -196,7 +196,7 @@ impl HostRule {
             Some(all) if all.is_empty() => self.methods.as_ref().is_some_and(Vec::is_empty),
             Some(some) => some.iter().all(|method| self.has_method(method)),
         };
-        // A wildcard stands for subdomains, and `*.b.example.com`, taken as a name, is a subdomain of
+        // A wildcard stands for subdomains. If `*.b.example.com` is taken as a name, it is a subdomain of
         // `*.example.com`.
         let host = self.host == other.host || self.matches_host(&other.host);
         methods
@@ -233,15 +233,15 @@ fn default_port(scheme: &str) -> u16 {
 #[derive(Debug, Clone)]
 pub struct Permit {
     call: Arc<Call>,
-    /// The span that the provider's work belongs to, if one is recorded.
+    /// The span to which the provider's work belongs, if a span is recorded.
     span: Option<TraceContext>,
     /// The team of the provider; none for the server's own calls.
     team: Option<TeamName>,
-    /// None if only the limits of the provider apply. Boxed because it is rare, and permits are part of many futures.
+    /// None if only the limits of the provider apply. Boxed because it is rare, and many futures contain permits.
     time_limit: Option<Box<TimeLimit>>,
 }
 
-/// When a call has to end although the provider may take longer, because the caller waits no longer.
+/// When a call has to end before the limit of the provider, because the caller stops waiting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimeLimit {
     /// When the call has to end.
@@ -269,7 +269,7 @@ impl Permit {
         }
     }
 
-    /// Returns a permit for the server's own calls: to probe, to list, to check for newer versions.
+    /// Returns a permit for the server's own calls: to probe, to list, and to check for newer versions.
     pub fn for_host() -> Self {
         Self {
             call: Call::from_host(),
@@ -292,7 +292,7 @@ impl Permit {
         self.time_limit.as_deref().copied()
     }
 
-    /// The team as whose member the caller acts; none for the server's own calls.
+    /// The team for which the caller acts; none for the server's own calls.
     pub fn team(&self) -> Option<&TeamName> {
         self.team.as_ref()
     }
@@ -302,12 +302,12 @@ impl Permit {
         self.call.caller.as_ref()
     }
 
-    /// Sets the span that the provider's work belongs to, instead of the request's.
+    /// Sets the span to which the provider's work belongs. It replaces the span of the request.
     pub fn set_span(&mut self, span: &TraceContext) {
         self.span = Some(span.clone());
     }
 
-    /// The trace context that the provider's work belongs to.
+    /// The trace context to which the provider's work belongs.
     pub fn trace(&self) -> Option<&TraceContext> {
         self.span.as_ref().or(self.call.trace.as_ref())
     }

@@ -10,13 +10,13 @@ use crate::resource::{Icon, Metadata, Role};
 /// A prompt, as a list contains it.
 #[derive(Debug, Clone)]
 pub struct Prompt {
-    /// Its name, unique among the prompts of a provider: 1 to 128 bytes without control characters.
+    /// The name, which is unique among the prompts of a provider: 1 to 128 bytes without control characters.
     pub name: String,
-    /// Its name for people.
+    /// The name of the prompt for people.
     pub title: Option<String>,
-    /// What it is for.
+    /// What the prompt is for.
     pub description: Option<String>,
-    /// Its arguments; their names differ.
+    /// The arguments of the prompt. Their names differ.
     pub arguments: Vec<Argument>,
     /// Icons to show.
     pub icons: Vec<Icon>,
@@ -27,11 +27,11 @@ pub struct Prompt {
 /// An argument of a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Argument {
-    /// Its name: 1 to 64 letters, digits, `.`, `_` and `-`.
+    /// The name of the argument: 1 to 64 letters, digits, `.`, `_` and `-`.
     pub name: String,
-    /// Its name for people.
+    /// The name of the argument for people.
     pub title: Option<String>,
-    /// What it is.
+    /// The description of the argument.
     pub description: Option<String>,
     /// Whether a value is required.
     pub required: bool,
@@ -44,29 +44,29 @@ pub struct PromptRequest {
     pub name: String,
     /// Names and values of its arguments.
     pub arguments: Vec<(String, String)>,
-    /// The answers of the client, if the provider asked for them in an earlier call.
+    /// The answers of the client, if the provider requested input in an earlier call.
     pub input: Option<ProvidedInput>,
 }
 
 /// The messages of a prompt.
 #[derive(Debug, Clone)]
 pub struct PromptResult {
-    /// What the messages are.
+    /// The description of the messages.
     pub description: Option<String>,
     /// The messages, in their order.
     pub messages: Vec<Message>,
     /// Metadata from the provider.
     pub metadata: Metadata,
-    /// What is released with the result, such as charged memory.
+    /// A value that is released with the result, such as charged memory.
     pub held: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 /// A message.
 #[derive(Debug, Clone)]
 pub struct Message {
-    /// Whose message it is.
+    /// The author of the message.
     pub role: Role,
-    /// Its content.
+    /// The content of the message.
     pub content: Block,
 }
 

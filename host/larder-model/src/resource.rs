@@ -1,5 +1,5 @@
-//! Requests and results as plain data: entries, templates, contents, callers. This module knows neither MCP
-//! nor the sandbox engine; both sides convert to and from these types.
+//! Requests and results as plain data: entries, templates, contents, callers. This module contains neither types of MCP
+//! nor types of the sandbox engine. Both sides convert to and from these types.
 
 mod connections;
 mod contents;
@@ -34,11 +34,11 @@ pub type Metadata = Vec<(String, Box<RawValue>)>;
 pub struct Entry {
     /// The URI of the resource.
     pub uri: Uri,
-    /// Its short name.
+    /// The short name of the resource.
     pub name: String,
-    /// Its name for people.
+    /// The name of the resource for people.
     pub title: Option<String>,
-    /// Its description.
+    /// The description of the resource.
     pub description: Option<String>,
     /// Its media type.
     pub mime_type: Option<String>,
@@ -57,11 +57,11 @@ pub struct Entry {
 pub struct Template {
     /// The RFC 6570 template, parsed.
     pub uri_template: UriTemplate,
-    /// Its short name.
+    /// The short name of the template.
     pub name: String,
-    /// Its name for people.
+    /// The name of the template for people.
     pub title: Option<String>,
-    /// Its description.
+    /// The description of the template.
     pub description: Option<String>,
     /// The media type of all resources of the family.
     pub mime_type: Option<String>,
@@ -100,17 +100,17 @@ pub enum Role {
 /// An icon.
 #[derive(Debug, Clone)]
 pub struct Icon {
-    /// Its URI, which may be a `data:` URI.
+    /// The URI of the icon, which may be a `data:` URI.
     pub src: String,
     /// Its media type.
     pub mime_type: Option<String>,
     /// Sizes such as `48x48` or `any`.
     pub sizes: Vec<String>,
-    /// The background that it is made for; none if it suits both.
+    /// The background for which the icon is designed; none if both are suitable.
     pub theme: Option<Theme>,
 }
 
-/// The background that an icon is made for.
+/// The background for which an icon is designed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Theme {
     /// A light background.
@@ -122,7 +122,7 @@ pub enum Theme {
 /// A part of the result of a read.
 #[derive(Debug, Clone)]
 pub struct Content {
-    /// The requested URI, or one below it.
+    /// The requested URI, or a URI below it.
     pub uri: Uri,
     /// Its media type.
     pub mime_type: Option<String>,
@@ -146,7 +146,7 @@ pub enum Body {
 pub struct Freshness {
     /// The time to live.
     pub ttl: Duration,
-    /// The callers that may use it.
+    /// The callers that may use the result.
     pub scope: Scope,
 }
 
@@ -155,7 +155,7 @@ pub struct Freshness {
 pub enum Scope {
     /// Every caller that may call its provider.
     Everyone,
-    /// Only the caller that received it.
+    /// Only the caller that received the result.
     Caller,
 }
 
@@ -166,7 +166,7 @@ impl Freshness {
         scope: Scope::Caller,
     };
 
-    /// Returns the stricter of the two in both respects.
+    /// Returns the stricter time to live and the stricter scope of the two.
     pub fn merge(self, other: Self) -> Self {
         let scope = if self.scope == Scope::Caller {
             self.scope
@@ -189,7 +189,7 @@ pub struct ReadResult {
     pub version: Option<String>,
     /// How long the result may be cached.
     pub freshness: Freshness,
-    /// Whether other responses contain the same contents, so that their JSON is worth keeping.
+    /// Whether other responses contain the same contents. Then their JSON is kept.
     pub shared: bool,
 }
 
@@ -242,9 +242,9 @@ pub struct Completion {
 /// The authenticated caller.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Caller {
-    /// The subject of the credential, if it has one.
+    /// The subject of the credential; none if the credential has no subject.
     pub subject: Option<String>,
-    /// The issuer of the credential. None if this server issued it, or if there is no credential.
+    /// The issuer of the credential. None if this server issued the credential, or if there is no credential.
     pub issuer: Option<Arc<str>>,
     /// The teams whose providers the caller may call.
     pub teams: Teams,
@@ -253,7 +253,7 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// Whether both have the same subject, issuer and teams. The credentials may differ.
+    /// Whether both callers have the same subject, issuer and teams. The credentials may differ.
     pub fn is_same_principal(&self, other: &Self) -> bool {
         (&self.subject, &self.issuer, &self.teams) == (&other.subject, &other.issuer, &other.teams)
     }
@@ -264,26 +264,26 @@ impl Caller {
 pub struct Progress {
     /// Grows with every notification.
     pub done: f64,
-    /// The final value of `done`.
+    /// The value of `done` at the end.
     pub total: Option<f64>,
     /// A message for people.
     pub message: Option<String>,
 }
 
-/// Where a request came from. It is for records only: no response depends on it.
+/// The origin of a request. It is only recorded: no response depends on it.
 #[derive(Debug, Clone, Default)]
 pub struct Origin {
-    /// The address of the client; none if it is not connected over TCP.
+    /// The address of the client; none if the client is not connected over TCP.
     pub peer: Option<IpAddr>,
-    /// The name of the credential: of a token in the configuration, or the id (`jti`) of a JWT.
+    /// The name of a token in the configuration, or the id (`jti`) of a JWT.
     pub token: Option<Arc<str>>,
     /// The operator that makes the request on behalf of the caller, through the admin address.
     pub operator: Option<Arc<str>>,
-    /// Receives what the request log shows; none if requests are not logged.
+    /// Receives the data for the request log; none if requests are not logged.
     pub request_details: Option<Arc<RequestDetails>>,
 }
 
-/// What the request log shows of a request, and only its innermost parts know.
+/// Data for the request log that only the innermost parts of the server have.
 #[derive(Debug, Default)]
 pub struct RequestDetails {
     /// The method in the protocol.
@@ -301,16 +301,16 @@ pub struct Call {
     pub origin: Origin,
     /// The metadata of the request: keys and JSON text.
     pub metadata: PackedPairs,
-    /// Whether the metadata contains only keys that the protocol defines. The result may depend on any other
-    /// key, and is then not shared.
+    /// Whether the metadata contains only keys that the protocol defines. If there is another key, the result may
+    /// depend on it, and is not shared.
     pub only_protocol_metadata: bool,
-    /// The trace context that the client sent, or that of the request's own span.
+    /// The trace context of the request's own span, or the one that the client sent.
     pub trace: Option<TraceContext>,
     /// The id of the request as JSON; for the audit log.
     pub request_id: Option<Arc<str>>,
     /// Receives progress notifications; none if the client requested none.
     pub progress: Option<mpsc::Sender<Progress>>,
-    /// The client's side of the call. None if no client takes part in it: then no capability is supported, and
+    /// The client's side of the call. None if no client takes part in the call: then no capability is supported, and
     /// log messages for the client are dropped.
     pub interaction: Option<Interaction>,
     /// The TCP connections that guests attempted on behalf of the call; for the audit log.
@@ -319,7 +319,7 @@ pub struct Call {
 }
 
 impl Call {
-    /// Creates the context of a call that the server makes for itself.
+    /// Creates the context of a call of the server itself.
     pub fn from_host() -> Arc<Self> {
         Arc::new(Self::default())
     }
@@ -332,12 +332,12 @@ impl Call {
         }
     }
 
-    /// Whether the result depends on nothing but the URI and the caller.
+    /// Whether the result depends only on the URI and the caller.
     pub fn is_cacheable(&self) -> bool {
         self.only_protocol_metadata || self.metadata.is_empty()
     }
 
-    /// Sets the trace context, in the metadata as well.
+    /// Sets the trace context, also in the metadata.
     pub fn set_trace(&mut self, trace: TraceContext) {
         let keys = ["traceparent", "tracestate"];
         let own: Vec<_> = trace.metadata().collect();
@@ -347,7 +347,7 @@ impl Call {
         self.trace = Some(trace);
     }
 
-    /// Marks the request as cancelled. Guests that are running can check this and stop early.
+    /// Marks the request as cancelled. Running guests can check this and stop early.
     pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);
     }

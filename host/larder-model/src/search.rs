@@ -22,7 +22,7 @@ pub struct Hits {
     pub hits: Vec<Hit>,
     /// How long the result may be reused.
     pub freshness: Freshness,
-    /// Whether the provider did not say that hits are missing.
+    /// True unless the provider reported that hits are missing.
     pub is_complete: bool,
 }
 
@@ -31,6 +31,6 @@ pub struct Hits {
 pub struct Hit {
     /// The entry of the resource.
     pub entry: Entry,
-    /// A passage that shows why it was found.
+    /// A passage that shows why the resource was found.
     pub excerpt: Option<String>,
 }

@@ -9,16 +9,16 @@ use crate::size;
 /// Maximum number of declared names in a message.
 const MAX_NAMES: usize = 12;
 
-/// A setting that a provider understands.
+/// A setting that a provider declares.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Declaration {
-    /// Its name, unique among the settings of a provider: 1 to 64 letters, digits, `.`, `_` and `-`.
+    /// The name, which is unique among the settings of a provider: 1 to 64 letters, digits, `.`, `_` and `-`.
     pub name: String,
     /// The kind of its value.
     pub kind: Kind,
-    /// What it is for.
+    /// What the setting is for.
     pub description: String,
-    /// The value that is used if none is configured. It is of this kind.
+    /// The value that is used if no value is configured. It is of this kind.
     pub default: Option<String>,
     /// Whether a value must be configured. A default counts as a value.
     pub required: bool,
@@ -64,7 +64,7 @@ impl Kind {
         }
     }
 
-    /// Says how to write a value of this kind.
+    /// Returns how to write a value of this kind.
     fn hint(self) -> &'static str {
         match self {
             Self::Text => "any text",
@@ -76,7 +76,7 @@ impl Kind {
     }
 }
 
-/// Whether a text is a finite decimal number. `inf`, `nan` and a leading `+`, which Rust accepts too, are not.
+/// Whether a text is a finite decimal number. Unlike in Rust, `inf`, `nan` and a leading `+` are not accepted.
 fn is_number(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_digit() || c == '-')
         && text.ends_with(|c: char| c.is_ascii_digit())
@@ -88,16 +88,16 @@ fn is_number(text: &str) -> bool {
 pub struct Problem {
     /// The name of the setting.
     pub setting: String,
-    /// What is wrong.
+    /// What is wrong with the setting.
     pub fault: Fault,
 }
 
 /// What can be wrong with a setting. Values are never part of it, because they may be confidential.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fault {
-    /// The provider does not declare it. Contains the declared names.
+    /// The provider does not declare the setting. Contains the declared names.
     Unknown(Vec<String>),
-    /// It is required, and no value is configured.
+    /// The setting is required, and no value is configured.
     Missing {
         /// Whether the value should come from a secret.
         secret: bool,
@@ -114,7 +114,7 @@ impl Problem {
         matches!(self.fault, Fault::Unknown(_) | Fault::PlainSecret)
     }
 
-    /// Whether the provider cannot work, so that it is not served.
+    /// Whether the problem prevents the provider from working, so that the provider is not served.
     pub fn prevents_serving(&self) -> bool {
         matches!(self.fault, Fault::Missing { .. })
     }
@@ -188,7 +188,7 @@ fn same_words<'a>(name: &str, declared: &'a [String]) -> Option<&'a String> {
 
 /// Finds the declared name that differs least, if it differs by a typing error or two.
 fn most_similar<'a>(name: &str, declared: &'a [String]) -> Option<&'a String> {
-    // The distance of very long names takes long to compute, and is too large anyway.
+    // Very long names are skipped: computing their distance takes long, and the distance is too large in any case.
     let candidates = declared
         .iter()
         .filter(|declared| declared.len().abs_diff(name.len()) <= 2);

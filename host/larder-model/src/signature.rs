@@ -1,5 +1,5 @@
-//! Signatures of components as they were found, who signed, and the operator's trust in signers. Nothing here verifies a
-//! signature: an implementation of [`SignatureVerifier`] does.
+//! Signatures of components as they were found, the signers, and the operator's trust in signers. This module does not
+//! verify signatures: an implementation of [`SignatureVerifier`] verifies them.
 
 mod reason;
 mod signer;
@@ -11,11 +11,11 @@ pub use self::reason::Reason;
 pub use self::signer::Signer;
 pub use self::verifier::{NoVerification, SignatureVerifier, Untrusted};
 
-/// The largest file or layer with a signature that is read.
+/// The maximum size of a file or layer with a signature that is read.
 pub const MAX_SIGNATURE_SIZE: u64 = 1 << 20;
-/// What the file name of a detached signature has after the name of the component.
+/// The suffix of the file name of a detached signature, after the name of the component.
 pub const DETACHED_EXTENSION: &str = ".sig";
-/// What the file name of a bundle has after the name of the component.
+/// The suffix of the file name of a bundle, after the name of the component.
 pub const BUNDLE_EXTENSION: &str = ".sigstore.json";
 
 /// A signature, before it is verified.
@@ -27,11 +27,12 @@ pub enum Signature {
     SimpleSigning(Box<SimpleSigning>),
     /// A Sigstore bundle: `NAME.wasm.sigstore.json`, or a referrer of a manifest.
     Bundle(Bytes),
-    /// A layer below the tag `sha256-….att`: a statement about a manifest, as cosign stored it before there were bundles.
+    /// A layer below the tag `sha256-….att`: a statement about a manifest, in the format that cosign used before there
+    /// were bundles.
     Envelope {
         /// The envelope (DSSE): the content of the layer.
         content: Bytes,
-        /// The certificate of the signer, if there is no key.
+        /// The certificate of the signer, if the signer has no key.
         certificate: Option<Box<CertificateAnnotations>>,
     },
 }
@@ -39,7 +40,7 @@ pub enum Signature {
 /// A signature, and where it was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundSignature {
-    /// Where it was found, for people: a file name, or a digest in a registry.
+    /// The origin of the signature, for people: a file name, or a digest in a registry.
     pub origin: String,
     /// The signature, or why it cannot be read.
     pub signature: Result<Signature, Reason>,
@@ -48,11 +49,11 @@ pub struct FoundSignature {
 /// A statement about a component, such as its provenance or a list of its parts (SBOM).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attestation {
-    /// Where it was found, for people.
+    /// The origin of the statement, for people.
     pub origin: String,
-    /// Its type: a URL such as `https://slsa.dev/provenance/v1`.
+    /// The type of the statement: a URL such as `https://slsa.dev/provenance/v1`.
     pub predicate_type: String,
-    /// Who signed it, or why nobody is known who did.
+    /// The signer, or why no signer is known.
     pub signer: Result<Signer, String>,
 }
 
@@ -61,9 +62,9 @@ pub struct Attestation {
 pub struct SimpleSigning {
     /// The signed text: the content of the layer.
     pub payload: Bytes,
-    /// Its signature in base64: the annotation `dev.cosignproject.cosign/signature`.
+    /// The signature of the text in base64: the annotation `dev.cosignproject.cosign/signature`.
     pub signature: String,
-    /// The certificate of the signer, if there is no key.
+    /// The certificate of the signer, if the signer has no key.
     pub certificate: Option<CertificateAnnotations>,
 }
 

@@ -1,4 +1,4 @@
-//! Sizes as people write them.
+//! Sizes in the form in which people write them.
 
 /// How to write a size.
 pub const HINT: &str = "write a whole number and a unit, such as \"64MiB\", \"512KiB\" or \"1GB\"";

@@ -1,5 +1,5 @@
-//! The key of what is stored for one plugins folder: approvals, pins of tools and values of providers. Servers that share
-//! a state folder have different keys.
+//! The key of the state that is stored for one plugins folder: approvals, pins of tools and values of providers.
+//! Servers that share a state folder have different keys.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -9,20 +9,20 @@ use super::name::{Digest, StateName, TeamName};
 /// The beginning of keys that consist of a configured name. All other keys are absolute paths.
 const NAMED: &str = "name:";
 
-/// Identifies what is stored for one plugins folder.
+/// Identifies the state of one plugins folder.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct StateKey(String);
 
 impl StateKey {
-    /// The key of a plugins folder as it is configured. Links in it are not followed: a deployment replaces such a link to
-    /// switch to another release, and keeps the state.
+    /// The key of a plugins folder, with its path in the configuration. Links in the path are not followed: a
+    /// deployment replaces such a link to switch to another release, and keeps the state.
     pub fn of_folder(plugins: &Path) -> Self {
         let absolute = std::path::absolute(plugins).unwrap_or_else(|_| plugins.to_owned());
-        // Without `.`, and without a slash at the end. `..` stays, because what precedes it may be a link.
+        // The path has no `.` and no slash at the end. `..` stays, because the part before it may be a link.
         let path: PathBuf = absolute.components().collect();
         match path.to_str() {
             Some(text) => Self(text.to_owned()),
-            // Two such paths may look alike.
+            // Two such paths may have the same text.
             None => {
                 let digest = Digest::of(path.as_os_str().as_encoded_bytes()).short();
                 Self(format!("{} ({digest})", path.display()))
@@ -30,12 +30,12 @@ impl StateKey {
         }
     }
 
-    /// The key of a team with a configured name, wherever its plugins folder is.
+    /// The key of a team with a configured name. It does not depend on the plugins folder.
     pub fn named(name: &StateName, team: &TeamName) -> Self {
         Self(format!("{NAMED}{name}/{team}"))
     }
 
-    /// The key with this text, as [`Self::as_str`] returned it.
+    /// The key with a text that [`Self::as_str`] returned.
     pub fn from_text(text: &str) -> Self {
         Self(text.to_owned())
     }

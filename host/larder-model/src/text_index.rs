@@ -1,4 +1,4 @@
-//! A full-text index of what providers return: what is stored in it, and what a search returns.
+//! A full-text index of what providers return: the stored documents, and the results of a search.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -12,21 +12,22 @@ use crate::uri::Uri;
 /// Charges CPU time.
 pub type ChargeTime = Box<dyn FnOnce(Duration) + Send>;
 
-/// The full-text index of one team. It knows no callers: who may see a match is decided where it is used.
+/// The full-text index of one team. It does not distinguish callers: the code that uses a match decides which caller
+/// may see it.
 #[async_trait]
 pub trait TextIndex: fmt::Debug + Send + Sync {
-    /// Finds at most 200 documents that contain words of a text, best first. Any text is a query, and nothing in it is
-    /// an operator. The last word may be the beginning of one. If the index cannot be read, nothing is found, and the
-    /// reason is logged. `charge` is told the CPU time, also if nobody waits for the result any more.
+    /// Finds at most 200 documents that contain words of a text, best first. Any text is a query, and no character in
+    /// it is an operator. The last word may be the beginning of a word. If the index cannot be read, no document is
+    /// found, and the reason is logged. `charge` receives the CPU time, also if the result is not awaited any more.
     async fn search(&self, text: &str, limit: usize, charge: ChargeTime) -> Vec<Match>;
 
-    /// Waits until a search finds damage. The next call of another function than [`Self::search`] deletes the index
-    /// then.
+    /// Waits until a search finds damage. Then the next call of a function other than [`Self::search`] deletes the
+    /// index.
     async fn damaged(&self);
 
-    /// Stores changes together, in this order: after a crash or an error, none of them is stored. Only documents that
-    /// exceed the limits are omitted, which is an error too. If the index is damaged, it is deleted, and is empty after
-    /// the error.
+    /// Stores all changes together, in this order: after a crash or an error, none of them is stored. If documents
+    /// exceed the limits, only these documents are omitted, and an error is returned. If the index is damaged, it is
+    /// deleted, and is empty after the error.
     async fn apply(&self, changes: Vec<Change>) -> Result<(), IndexError>;
 
     /// Returns what is stored of a provider.
@@ -35,10 +36,11 @@ pub trait TextIndex: fmt::Debug + Send + Sync {
         provider: &ProviderName,
     ) -> Result<HashMap<Uri, KnownDocument>, IndexError>;
 
-    /// Opens the index if there is one in the folder, so that [`Self::usage`] is known. Returns whether there is one.
+    /// Opens the index if the folder contains one, so that [`Self::usage`] is known. Returns whether the folder
+    /// contains an index.
     async fn open_existing(&self) -> Result<bool, IndexError>;
 
-    /// Frees memory if there was no search for this time.
+    /// Releases memory if there was no search for this time.
     async fn release(&self, unused_for: Duration);
 
     /// Returns how much is stored, by provider. Empty before the first use.
@@ -55,23 +57,23 @@ pub trait TextIndex: fmt::Debug + Send + Sync {
     }
 }
 
-/// A text to store. It replaces what is stored of the same provider and URI.
+/// A text to store. It replaces the stored text of the same provider and URI.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Document {
     /// The provider that returned the text.
     pub provider: ProviderName,
     /// The URI that was read.
     pub uri: Uri,
-    /// Its name for people.
+    /// The name of the document for people.
     pub title: String,
-    /// The text. `None` if there is nothing to search in: then only the state is stored, so that it is not read again
-    /// before it changes.
+    /// The text. `None` if there is no text to search in: then only the state is stored, so that the resource is not
+    /// read again before it changes.
     pub text: Option<String>,
     /// Identifies the content that was read. Equal states mean equal contents.
     pub state: String,
 }
 
-/// A change of what is stored.
+/// A change of the stored documents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
     /// Adds or replaces a document.
@@ -89,27 +91,27 @@ pub struct Match {
     pub provider: ProviderName,
     /// The URI of the text.
     pub uri: Uri,
-    /// Its name for people.
+    /// The name of the match for people.
     pub title: String,
     /// A passage in one line that contains words of the query, or the beginning of the text.
     pub excerpt: String,
-    /// Higher is better. Comparable only within the result of one search.
+    /// The score. A higher score is better. Scores are comparable only within the result of one search.
     pub score: f32,
 }
 
-/// What is stored of a document, without its text.
+/// The stored data of a document, without its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnownDocument {
     /// Identifies the content that was read.
     pub state: String,
-    /// Whether its text can be found.
+    /// Whether a search can find the document.
     pub is_searchable: bool,
 }
 
-/// What is stored of a provider.
+/// How much is stored of a provider.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Number of documents whose text can be found.
+    /// Number of documents that a search can find.
     pub documents: u64,
     /// Bytes of their text.
     pub bytes: u64,
@@ -134,7 +136,7 @@ impl Usage {
 /// Limits of one index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Number of documents whose text can be found.
+    /// Number of documents that a search can find.
     pub documents: u64,
     /// Bytes of their text.
     pub bytes: u64,
@@ -152,7 +154,7 @@ impl Default for Limits {
     }
 }
 
-/// Why something was not stored, or cannot be looked up.
+/// Why a document was not stored, or why the index cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IndexError {
     /// The limits are reached: some documents were not stored.
@@ -171,13 +173,13 @@ pub enum IndexError {
     Folder {
         /// The folder.
         folder: String,
-        /// Why, and what to do.
+        /// The reason, and what to do.
         reason: String,
     },
-    /// Another process has the index.
+    /// Another process uses the index.
     #[error("the full-text index in {0} is kept up to date by another larder process")]
     InUse(String),
-    /// Files of the index were damaged. It was deleted, and is empty now.
+    /// Files of the index were damaged. The index was deleted, and is empty now.
     #[error("the full-text index was damaged ({0}), and is built again")]
     Damaged(String),
 }

@@ -1,6 +1,6 @@
-//! The depth of a text in TOML, which is measured before the text is parsed. The parsers limit the parts of one key and
-//! the brackets around it, each to 80. But 80 inline tables whose keys have 80 parts are 6,400 tables in each other,
-//! and what visits them (`Drop` too) needs more stack than a thread has.
+//! The depth of a text in TOML, which is measured before the text is parsed. The parsers limit the parts of one key to
+//! 80, and the brackets around it to 80. But 80 nested inline tables whose keys have 80 parts are 6,400 nested tables.
+//! Code that visits them, including `Drop`, needs more stack than a thread has.
 
 use std::mem::take;
 
@@ -15,7 +15,7 @@ pub const MAX_DEPTH: usize = 80;
 #[error("its tables and lists are nested more than {MAX_DEPTH} levels deep")]
 pub struct TooDeep;
 
-/// Checks the depth of a text, which need not be valid. To be called before the text is parsed.
+/// Checks the depth of a text, which need not be valid. This must be called before the text is parsed.
 pub fn check_depth(text: &str) -> Result<(), TooDeep> {
     let mut levels = Levels::default();
     parse_document(&Source::new(text).lex().into_vec(), &mut levels, &mut ());
@@ -26,10 +26,10 @@ pub fn check_depth(text: &str) -> Result<(), TooDeep> {
     }
 }
 
-/// The levels at one place of a text.
+/// The levels at one position of a text.
 #[derive(Default)]
 struct Levels {
-    /// The dots of the current key, for each bracket around this place.
+    /// The dots of the current key, for each bracket around this position.
     around: Vec<usize>,
     /// The dots of the current key.
     dots: usize,
@@ -99,7 +99,7 @@ impl EventReceiver for Levels {
 mod tests {
     use super::*;
 
-    /// Inline tables in each other, whose keys have this many parts.
+    /// Nested inline tables, whose keys have this many parts.
     fn tables(count: usize, parts: usize) -> String {
         let key = vec!["x"; parts].join(".");
         format!(
@@ -118,7 +118,7 @@ mod tests {
             "[a.b.c]\nd.e = { f.g = 1, h.i = 1 }\n[[j.k]]\n".repeat(1_000),
             lists(MAX_DEPTH),
             tables(20, 4),
-            // What is in strings and comments is not nested.
+            // Brackets in strings and comments do not count.
             format!("x = \"\"\"{0}\"\"\"\ny = '{0}' # {0}", "[{a.b.".repeat(100)),
         ] {
             assert_eq!(check_depth(&fits), Ok(()), "{fits}");

@@ -51,17 +51,17 @@ impl fmt::Display for ToolName {
 /// A tool, as a list contains it.
 #[derive(Debug, Clone)]
 pub struct Tool {
-    /// Its name.
+    /// The name of the tool.
     pub name: ToolName,
-    /// Its name for people.
+    /// The name of the tool for people.
     pub title: Option<String>,
-    /// What it does.
+    /// What the tool does.
     pub description: Option<String>,
-    /// The JSON Schema of its arguments: an object whose `type` is `object`.
+    /// The JSON Schema of the arguments: an object whose `type` is `object`.
     pub input_schema: Box<RawValue>,
-    /// The JSON Schema of [`ToolResult::structured`]: an object.
+    /// The JSON Schema of [`ToolResult::structured`]. The schema is an object.
     pub output_schema: Option<Box<RawValue>>,
-    /// What a client may assume about it.
+    /// Properties of the tool that a client may assume.
     pub hints: Hints,
     /// Icons to show.
     pub icons: Vec<Icon>,
@@ -72,13 +72,13 @@ pub struct Tool {
 /// Properties that a client may assume; none means unspecified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Hints {
-    /// It changes nothing.
+    /// The tool changes nothing.
     pub read_only: Option<bool>,
-    /// It may remove or overwrite something.
+    /// The tool may remove or overwrite something.
     pub destructive: Option<bool>,
     /// A second call with the same arguments has no further effect.
     pub idempotent: Option<bool>,
-    /// It uses other systems.
+    /// The tool uses other systems.
     pub open_world: Option<bool>,
     /// A call may take long.
     pub long_running: Option<bool>,
@@ -91,7 +91,7 @@ pub struct ToolCall {
     pub name: ToolName,
     /// A JSON object that was validated against the schema of the tool.
     pub arguments: String,
-    /// The answers of the client, if the provider asked for them in an earlier call.
+    /// The answers of the client, if the provider requested input in an earlier call.
     pub input: Option<ProvidedInput>,
 }
 
@@ -106,7 +106,7 @@ pub struct ToolResult {
     pub is_error: bool,
     /// Metadata from the provider.
     pub metadata: Metadata,
-    /// What is released with the result, such as charged memory.
+    /// A value that is released with the result, such as charged memory.
     pub held: Option<Arc<dyn Any + Send + Sync>>,
 }
 

@@ -1,5 +1,5 @@
-//! W3C Trace Context: it is read from the client's request and passed on to providers and to the hosts that
-//! they call. Also the spans that are recorded on the way, if a collector is configured.
+//! W3C Trace Context: it is read from the client's request and passed on to providers and to the hosts that they call.
+//! This module also contains the spans that are recorded if a collector is configured.
 
 mod span;
 
@@ -8,7 +8,7 @@ pub use self::span::{ActiveSpan, AttributeValue, SpanData, SpanKind, SpanRecorde
 /// The longest `tracestate` that is passed on.
 const MAX_TRACESTATE_BYTES: usize = 512;
 
-/// The position of a request in a distributed trace, which usually another process started.
+/// The position of a request in a distributed trace, which another process usually started.
 #[derive(Debug, Clone)]
 pub struct TraceContext {
     traceparent: String,
@@ -81,7 +81,7 @@ impl TraceContext {
         self.traceparent.split('-').nth(1).unwrap_or_default()
     }
 
-    /// The ID of the span that new spans are children of.
+    /// The ID of the parent span of new spans.
     fn span_id(&self) -> &str {
         self.traceparent.split('-').nth(2).unwrap_or_default()
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 /// The longest URI that is accepted.
 const MAX_URI_BYTES: usize = 8 * 1024;
 
-/// An absolute URI, exactly as the provider or the client wrote it.
+/// An absolute URI, with exactly the text that the provider or the client wrote.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Uri(Arc<str>);
 
@@ -17,7 +17,7 @@ pub enum BadUri {
     /// Longer than the limit.
     #[error("the URI is longer than {}", crate::size::show(MAX_URI_BYTES as u64))]
     TooLong,
-    /// Not a URI by RFC 3986, or without a scheme.
+    /// The text is not a URI by RFC 3986, or has no scheme.
     #[error(
         "`{0}` is not an absolute URI by RFC 3986 (it needs a scheme, and other characters percent-encoded)"
     )]
@@ -25,7 +25,7 @@ pub enum BadUri {
 }
 
 impl BadUri {
-    /// Returns the same error for another form of the text, in which secrets are redacted.
+    /// Returns the same error for a text in which secrets are redacted.
     pub fn with_text(self, text: &str) -> Self {
         match self {
             Self::TooLong => self,
@@ -51,7 +51,7 @@ impl Uri {
         }
     }
 
-    /// Returns the URI as it was written.
+    /// Returns the text of the URI without any change.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -61,13 +61,14 @@ impl Uri {
         self.0.contains('#')
     }
 
-    /// Whether clients that parse URIs by the rules of browsers accept it too. Those rules are stricter in some points:
-    /// they limit ports, for example, and restrict the hosts of web addresses. The URI stays as it was written.
+    /// Whether clients that parse URIs by the rules of browsers also accept the URI. The rules of browsers are stricter
+    /// in some points: for example, they limit ports, and restrict the hosts of web addresses. The text of the URI is
+    /// not changed.
     pub fn is_portable(&self) -> bool {
         url::Url::parse(&self.0).is_ok()
     }
 
-    /// Returns the scheme as it was written.
+    /// Returns the text of the scheme without any change.
     pub fn scheme(&self) -> &str {
         self.0.split_once(':').map_or("", |(scheme, _)| scheme)
     }

@@ -15,8 +15,8 @@ pub struct Access {
     pub registries: BTreeMap<String, Registry>,
     /// The registry of the packages of each namespace.
     pub namespaces: BTreeMap<String, String>,
-    /// Docker's configuration, which is asked for the credentials of registries without some, and so are the helpers that
-    /// it names. The file need not exist.
+    /// Docker's configuration. It and its credential helpers are used for registries without configured credentials.
+    /// The file need not exist.
     pub docker_config: Option<PathBuf>,
     /// The limits of transfers.
     pub limits: Limits,
@@ -27,11 +27,11 @@ pub struct Access {
 pub struct Registry {
     /// Uses HTTP without TLS.
     pub plain_http: bool,
-    /// Certificates in PEM format of authorities that are trusted in addition to those of the system.
+    /// Certificates in PEM format of authorities that are trusted in addition to the authorities of the system.
     pub ca: Option<String>,
-    /// The URL of a proxy. It may contain credentials. Otherwise `HTTPS_PROXY` and its like apply.
+    /// The URL of a proxy. It may contain credentials. Without it, `HTTPS_PROXY` and similar variables apply.
     pub proxy: Option<Secret>,
-    /// Registries that are asked first, in this order: a host name, and optionally a path before the repository. They
+    /// Registries that are tried first, in this order: a host name, and optionally a path before the repository. They
     /// must be permitted too.
     pub mirrors: Vec<String>,
     /// The credentials.
@@ -48,9 +48,9 @@ pub enum Credentials {
         /// The password.
         password: Secret,
     },
-    /// A token that the registry accepts as it is.
+    /// A token that is sent to the registry without an exchange.
     Bearer(Secret),
-    /// A token that is exchanged for others, as Docker's helpers return it.
+    /// A token that is exchanged for other tokens, as Docker's helpers return it.
     Identity(Secret),
 }
 
@@ -59,7 +59,7 @@ pub enum Credentials {
 pub struct Limits {
     /// The size of a component in bytes.
     pub component: u64,
-    /// How long a registry may send nothing.
+    /// How long a registry may send no bytes.
     pub stall: Duration,
     /// How long a pull may take in total.
     pub pull: Duration,

@@ -1,5 +1,5 @@
-//! What is attached to an image: signatures, bills of materials, and statements about its origin. They are images
-//! themselves, whose manifests refer to the image.
+//! What is attached to an image: signatures, bills of materials, and statements about its origin. Attachments are
+//! images too, and their manifests refer to the image.
 
 use bytes::Bytes;
 use larder_model::name::Digest;
@@ -18,11 +18,12 @@ pub(crate) const MAX_ATTACHMENT: u64 = 16 << 20;
 pub struct Attachment {
     /// The digest of its manifest.
     pub digest: Digest,
-    /// Its type, such as `application/vnd.dev.sigstore.bundle.v0.3+json`, or the media type of its configuration.
+    /// The type of the attachment, such as `application/vnd.dev.sigstore.bundle.v0.3+json`, or the media type of its
+    /// configuration.
     pub artifact_type: String,
-    /// Its manifest. The layers are in the store too; those larger than 16 MiB are not.
+    /// The manifest of the attachment. Layers up to 16 MiB are in the store too.
     pub manifest: OciImageManifest,
-    /// The manifest as it was signed or pushed.
+    /// The bytes of the manifest that were signed or pushed.
     pub bytes: Bytes,
 }
 
@@ -42,7 +43,7 @@ impl Attachment {
 }
 
 impl Store {
-    /// Returns what is attached to the image with this manifest, as it was when it was pulled.
+    /// Returns the attachments of the image with this manifest that existed when the image was pulled.
     pub fn attachments(&self, manifest: &Digest) -> Result<Vec<Attachment>, Error> {
         let found = self
             .attachment_digests(manifest)?

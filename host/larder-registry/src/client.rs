@@ -32,18 +32,18 @@ const MANIFEST_TYPES: &str = "application/vnd.oci.image.manifest.v1+json, applic
 pub struct Client(Arc<Transport>);
 
 impl Client {
-    /// Creates a client. It connects when it is used.
+    /// Creates a client. It connects when it is first used.
     pub fn new(access: Access) -> Result<Self, Error> {
         Transport::new(access).map(Arc::new).map(Self)
     }
 
-    /// Returns what it may access.
+    /// Returns the access of the client.
     pub fn access(&self) -> &Access {
         self.0.access()
     }
 
-    /// Resolves a reference to an image with a digest, as the registry has it now. A pinned digest is returned as it
-    /// is, without a request.
+    /// Resolves a reference to the image with a digest that the registry now has. If the reference pins a digest,
+    /// returns it without a request.
     pub async fn resolve(&self, reference: &Reference) -> Result<Image, Error> {
         let image = match reference {
             Reference::Image(image) => image.clone(),

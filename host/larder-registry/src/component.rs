@@ -1,4 +1,4 @@
-//! An image of a component, in the CNCF layout for Wasm artifacts: a manifest with one layer, the component.
+//! An image of a component, in the CNCF layout for Wasm artifacts: a manifest with one layer, which is the component.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,8 @@ use crate::{Error, Store, StoreError};
 pub const WASM_LAYER_MEDIA_TYPE: &str = "application/wasm";
 /// The media type of the configuration of an image with a component.
 pub const WASM_CONFIG_MEDIA_TYPE: &str = "application/vnd.wasm.config.v0+json";
-/// The annotation with the content of `NAME.toml`, the grants that the component requests. An image has one layer only.
+/// The annotation with the content of `NAME.toml`, which has the grants that the component requests. An annotation is
+/// used because an image has only one layer.
 pub const GRANT_REQUEST_ANNOTATION: &str = "larder.provider.grant-request";
 
 /// The media type that older tools use for components.
@@ -47,7 +48,7 @@ impl Component {
         }
     }
 
-    /// Parses a manifest. The error says what is wrong with it.
+    /// Parses a manifest. The error says why the manifest is invalid.
     pub(crate) fn parse(manifest: &[u8]) -> Result<Self, String> {
         let parsed: OciImageManifest = serde_json::from_slice(manifest)
             .map_err(|error| format!("the manifest cannot be read: {error}"))?;

@@ -1,4 +1,4 @@
-//! Finds the credentials for a registry: those of the configuration, or those of Docker.
+//! Finds the credentials for a registry: from the configuration, or from Docker.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -16,7 +16,8 @@ const HELPER_TIMEOUT: Duration = Duration::from_secs(20);
 /// The name that Docker's configuration uses for its own registry.
 const DOCKER_HUB: &str = "https://index.docker.io/v1/";
 
-/// Returns the credentials for a registry. `None` if there are none: many registries answer without.
+/// Returns the credentials for a registry. `None` if there are no credentials, because many registries answer without
+/// them.
 pub(crate) async fn find(access: &Access, registry: &str) -> Result<Option<Credentials>, Error> {
     let configured = access.registry(registry)?.credentials.clone();
     let (None, Some(config)) = (&configured, access.docker_config.clone()) else {
@@ -27,7 +28,7 @@ pub(crate) async fn find(access: &Access, registry: &str) -> Result<Option<Crede
         cause,
     };
     let names = docker_names(registry);
-    // Not spawned through the drain: shutdown must not wait for a helper that hangs.
+    // This is not spawned through the drain, because shutdown must not wait for a helper that hangs.
     let search = move || {
         names
             .iter()
@@ -43,7 +44,7 @@ pub(crate) async fn find(access: &Access, registry: &str) -> Result<Option<Crede
     }
 }
 
-/// The names under which Docker's configuration may have a registry.
+/// The names that a registry may have in Docker's configuration.
 fn docker_names(registry: &str) -> Vec<String> {
     match registry {
         "docker.io" | "index.docker.io" | "registry-1.docker.io" => vec![DOCKER_HUB.to_owned()],
@@ -55,8 +56,8 @@ fn docker_names(registry: &str) -> Vec<String> {
     }
 }
 
-/// Asks Docker's configuration and its helpers. The error contains no output of a helper, because that may contain the
-/// credentials.
+/// Reads Docker's configuration and calls its helpers. The error contains no output of a helper, because the output may
+/// contain the credentials.
 fn ask_docker(config: &Path, name: &str) -> Result<Option<Credentials>, String> {
     use CredentialRetrievalError as E;
     let cannot_read =
@@ -68,7 +69,7 @@ fn ask_docker(config: &Path, name: &str) -> Result<Option<Credentials>, String> 
     match docker_credential::get_credential_from_reader(text.as_slice(), name) {
         Ok(found) => Ok(Some(found.into())),
         Err(E::NoCredentialConfigured | E::ConfigNotFound) => Ok(None),
-        // Helpers report in this way that they have no credentials for the registry.
+        // With this error, helpers report that they have no credentials for the registry.
         Err(E::HelperFailure { stdout, stderr, .. })
             if is_not_found(&stdout) || is_not_found(&stderr) =>
         {
@@ -93,7 +94,7 @@ fn ask_docker(config: &Path, name: &str) -> Result<Option<Credentials>, String> 
 impl From<DockerCredential> for Credentials {
     fn from(found: DockerCredential) -> Self {
         match found {
-            // Some helpers return a token in this way.
+            // With this user name, some helpers return a token.
             DockerCredential::UsernamePassword(username, token) if username == "<token>" => {
                 Self::Identity(Secret::new(&token))
             }

@@ -13,19 +13,19 @@ use crate::{Attachment, Error, Store};
 const STATEMENT: &str = "application/vnd.in-toto+json";
 /// The annotation with the type of a statement.
 const PREDICATE_TYPE: &str = "in-toto.io/predicate-type";
-/// What the type of a document contains, in small letters.
+/// Texts in the type of a document, in small letters. A type must contain one of them.
 const KINDS: [&str; 4] = ["spdx", "cyclonedx", "syft", "in-toto"];
 /// The maximum length of a type or a digest that is shown, in characters.
 const MAX_TEXT: usize = 200;
 
-/// An attached document that is not signed.
+/// An unsigned attached document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Document {
-    /// Its type: that of a statement, such as `https://slsa.dev/provenance/v1`, or a media type.
+    /// The type of the document: the type of a statement, such as `https://slsa.dev/provenance/v1`, or a media type.
     pub document_type: String,
     /// The digest of its content.
     pub digest: String,
-    /// Its size in bytes, as its manifest says.
+    /// The size in bytes, according to the manifest.
     pub size: u64,
 }
 
@@ -56,7 +56,7 @@ impl Store {
         }
     }
 
-    /// Returns the type of a statement: from the annotation, or from the content if that is in the store.
+    /// Returns the type of a statement: from the annotation, or from the content if the store has the content.
     fn predicate_type(
         &self,
         attachment: &Attachment,

@@ -5,7 +5,7 @@ use larder_model::size;
 
 use crate::StoreError;
 
-/// Why a component cannot be resolved, pulled or pushed. No text contains a credential.
+/// Why a component cannot be resolved, pulled or pushed. The error texts contain no credentials.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Error {
     /// The configuration does not list the registry.
@@ -13,7 +13,7 @@ pub enum Error {
         "the registry {0} is not permitted: add [registries.permitted.\"{0}\"] to the configuration"
     )]
     NotPermitted(String),
-    /// No registry is known for the namespace of a package.
+    /// The registry for the namespace of a package is unknown.
     #[error("no registry is known for packages of `{0}`: add `{0}` to `registries.namespaces`")]
     UnknownNamespace(String),
     /// The registry or a proxy cannot be reached, failed, or did not answer in time.
@@ -34,13 +34,13 @@ pub enum Error {
         /// The cause, and what to do about it.
         cause: String,
     },
-    /// There is no such image.
+    /// The image does not exist.
     #[error("{0} does not exist in the registry")]
     NotFound(String),
     /// The registry does not have this function.
     #[error("{what}: the registry does not support the request: {cause}")]
     Unsupported {
-        /// What was requested.
+        /// The function that was requested.
         what: String,
         /// The response.
         cause: String,
@@ -55,18 +55,18 @@ pub enum Error {
         /// The newest versions, for people.
         available: String,
     },
-    /// The registry answered with something that is not allowed.
+    /// The answer of the registry is not allowed.
     #[error("{reference}: {cause}")]
     Invalid {
-        /// What was requested.
+        /// The reference that was requested.
         reference: String,
-        /// What is wrong.
+        /// What is wrong with the answer.
         cause: String,
     },
     /// Something is larger than permitted.
     #[error("{what} is larger than {}", size::show(*.limit))]
     TooLarge {
-        /// What is too large.
+        /// What is too large: a body, a blob or a manifest.
         what: String,
         /// The limit in bytes.
         limit: u64,
@@ -76,7 +76,7 @@ pub enum Error {
         "{what} has the digest sha256:{actual} instead of sha256:{expected}: it was changed or damaged"
     )]
     WrongDigest {
-        /// What was requested.
+        /// The content that was requested.
         what: String,
         /// The digest in the reference or the manifest.
         expected: Digest,
@@ -86,7 +86,7 @@ pub enum Error {
     /// The content does not have the expected size.
     #[error("{what} has {actual} bytes instead of {expected}: it was changed or cut off")]
     WrongSize {
-        /// What was requested.
+        /// The content that was requested.
         what: String,
         /// The size in the manifest.
         expected: u64,

@@ -1,13 +1,13 @@
 //! Components in OCI registries: references, pulling, pushing, the local store, and the lock file. Only [`source`] uses
 //! the core: it is a source of components for the reconciler.
 //!
-//! A [`Reference`] names a component. A [`Client`] resolves it to an [`Image`] with a digest, and pulls that into a
-//! [`Store`]: the manifest, the component, and the attachments (signatures, attestations). Everything after that works
-//! offline: [`Component::of`] describes what is in the store, [`Store::signatures`] returns what the signatures of the
-//! image are, and a [`LockFile`] records it.
+//! A [`Reference`] names a component. A [`Client`] resolves the reference to an [`Image`] with a digest, and pulls the
+//! image into a [`Store`]: the manifest, the component, and the attachments (signatures, attestations). All further
+//! operations work offline: [`Component::of`] describes a component in the store, [`Store::signatures`] returns the
+//! signatures of an image, and a [`LockFile`] records the component.
 //!
-//! The digest of an image is that of its manifest. It is what `@sha256:…` pins, what signatures refer to, and what the
-//! lock file records. The component itself has another digest.
+//! The digest of an image is the digest of its manifest. `@sha256:…` pins this digest, signatures refer to it, and the
+//! lock file records it. The component itself has a different digest.
 
 #![cfg_attr(test, allow(clippy::too_many_lines, reason = "tables are long"))]
 // Sizes, lifetimes and numbers of registries must not overflow.

@@ -1,5 +1,5 @@
-//! The lock file: which components are served, in which revision. Its text depends only on its content, so that it can
-//! be kept in version control.
+//! The lock file, which says which components are served, and in which revision. Its text depends only on its content,
+//! so that it can be kept in version control.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -32,12 +32,12 @@ pub struct LockFile {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LockedComponent {
-    /// The team that serves it. `None` if the configuration has no teams.
+    /// The team that serves the component. `None` if the configuration has no teams.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub team: Option<String>,
     /// The name of its provider.
     pub name: String,
-    /// The reference as it is in the configuration, or `file:` and the name of a file in the plugins folder.
+    /// The reference in the configuration, or `file:` and the name of a file in the plugins folder.
     pub reference: String,
     /// The digest of the manifest. For a file, the digest of the component.
     #[serde(with = "digest_text")]
@@ -47,10 +47,10 @@ pub struct LockedComponent {
     pub component: Digest,
     /// The size of the component in bytes.
     pub size: u64,
-    /// Who signed it, if it was verified.
+    /// The verified signer of the component; none if the component was not verified.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub signer: Option<String>,
-    /// The version of the contract that it exports, such as `0.2.0`.
+    /// The version of the contract that the component exports, such as `0.2.0`.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub contract: Option<String>,
 }
@@ -58,10 +58,10 @@ pub struct LockedComponent {
 /// Why a lock file cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
-    /// There is none.
+    /// The lock file does not exist.
     #[error("there is no {}: run `larder lock`", .0.display())]
     Missing(PathBuf),
-    /// It cannot be read or written.
+    /// The lock file cannot be read or written.
     #[error("{}: {cause}", path.display())]
     Io {
         /// The file.
@@ -69,7 +69,7 @@ pub enum LockError {
         /// The error of the operating system.
         cause: io::Error,
     },
-    /// Another version of Larder wrote it.
+    /// Another version of Larder wrote the lock file.
     #[error("{} has version {found}, and this version of Larder reads version {FORMAT}: update Larder", path.display())]
     UnknownVersion {
         /// The file.
@@ -77,7 +77,7 @@ pub enum LockError {
         /// The version in the file.
         found: i64,
     },
-    /// It is damaged.
+    /// The lock file is damaged.
     #[error("{} is not a lock file: {cause}; restore it, or run `larder lock`", path.display())]
     Damaged {
         /// The file.
@@ -169,7 +169,7 @@ impl LockFile {
         let folder = folder.unwrap_or(Path::new("."));
         let write = || {
             let mut builder = tempfile::Builder::new();
-            // As other files in the folder of the configuration; the umask applies.
+            // The permissions are the same as for other files in the folder of the configuration: the umask applies.
             let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o666);
             let mut file = builder
                 .prefix(".larder.lock.")
@@ -192,7 +192,7 @@ impl LockFile {
             .get(&(team.map(str::to_owned), name.to_owned()))
     }
 
-    /// Adds a component. Returns the one that it replaces.
+    /// Adds a component. Returns the component that it replaces.
     pub fn insert(&mut self, component: LockedComponent) -> Option<LockedComponent> {
         self.components
             .insert((component.team.clone(), component.name.clone()), component)
@@ -210,7 +210,7 @@ impl LockFile {
     }
 }
 
-/// A digest as `sha256:…`.
+/// A digest in the form `sha256:…`.
 mod digest_text {
     use larder_model::name::Digest;
     use serde::{Deserialize as _, Deserializer, Serializer};

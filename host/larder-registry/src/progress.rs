@@ -2,9 +2,9 @@
 
 use larder_model::name::Digest;
 
-/// Is told how far transfers are. The methods are called for each piece of a transfer, so they must be fast.
+/// Receives the progress of transfers. The methods are called for each piece of a transfer, so they must be fast.
 pub trait Progress: Send + Sync {
-    /// A blob of this size is being transferred. Called again from the beginning if a transfer is repeated.
+    /// A blob of this size is being transferred. If a transfer is repeated, this is called again.
     fn started(&self, blob: &Digest, size: u64);
 
     /// More bytes of the blob were transferred.

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use larder_model::name::Digest;
 use wasm_pkg_common::package::{PackageRef, VersionReq};
 
-/// A reference to a component, as it is written in a configuration.
+/// A reference to a component, in the form of a configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Reference {
     /// `registry.example.com/team/wiki:1.2`, or with `@sha256:…`.
@@ -40,7 +40,7 @@ pub enum Version {
 pub struct Package {
     /// Namespace and name.
     pub package: PackageRef,
-    /// The versions that match. The newest of them is used.
+    /// The versions that match. The newest matching version is used.
     pub requirement: VersionReq,
 }
 
@@ -140,7 +140,7 @@ impl FromStr for Reference {
     type Err = BadReference;
 
     fn from_str(text: &str) -> Result<Self, BadReference> {
-        // Only an image has a path.
+        // Only the reference of an image contains a slash.
         let parsed = if text.contains('/') {
             Image::parse(text).map(Self::Image)
         } else if text.contains(':') {

@@ -1,4 +1,4 @@
-//! What references resolved to. It is kept in the store, so that a restart serves what was served before.
+//! The results of resolving references. They are kept in the store, so that a restart serves the same images as before.
 
 use std::time::{Duration, SystemTime};
 
@@ -18,20 +18,21 @@ pub struct ResolutionKey {
     pub reference: String,
 }
 
-/// What a reference resolved to.
+/// The result of resolving a reference.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resolution {
     /// The image that is served: the digest of its manifest.
     pub accepted: Digest,
-    /// The newest image. It differs after a tag was moved, until the update is accepted.
+    /// The newest image. After a tag was moved, it differs from `accepted` until the update is accepted.
     pub latest: Digest,
-    /// The digest in the lock file when `accepted` was set. If the lock file has another one, that is accepted.
+    /// The digest in the lock file when `accepted` was set. If the lock file has another digest, that digest is
+    /// accepted.
     pub locked: Option<Digest>,
-    /// When the registry was asked last.
+    /// When the registry was last called.
     pub checked: SystemTime,
 }
 
-/// A resolution as it is stored.
+/// A resolution in its stored form.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct StoredResolution {
     accepted: String,
@@ -76,7 +77,7 @@ impl From<&Resolution> for StoredResolution {
 }
 
 impl StoredResolution {
-    /// Returns the resolution. `None` if it is damaged; then the reference is resolved again.
+    /// Returns the resolution. `None` if the record is damaged: then the reference is resolved again.
     pub(crate) fn parse(self) -> Option<Resolution> {
         Some(Resolution {
             accepted: Digest::parse(&self.accepted).ok()?,

@@ -11,7 +11,7 @@ use oci_client::manifest::OciDescriptor;
 use crate::{Attachment, Error, Store};
 
 impl Store {
-    /// Returns the signatures of the image with this manifest. Nobody has verified them.
+    /// Returns the signatures of the image with this manifest. They are not verified.
     pub fn signatures(&self, manifest: &Digest) -> Result<Vec<FoundSignature>, Error> {
         let mut found = Vec::new();
         for attachment in self.attachments(manifest)? {
@@ -76,7 +76,7 @@ fn simple_signing(descriptor: &OciDescriptor, payload: Bytes) -> Option<SimpleSi
 
 fn certificate(descriptor: &OciDescriptor) -> Option<CertificateAnnotations> {
     Some(CertificateAnnotations {
-        // It is empty if a key was used.
+        // The certificate is empty if a key was used.
         certificate: annotation(descriptor, layer::CERTIFICATE).filter(|text| !text.is_empty())?,
         chain: annotation(descriptor, layer::CHAIN),
         log_entry: annotation(descriptor, layer::LOG_ENTRY),

@@ -1,6 +1,6 @@
-//! OCI registries as a source: the components that the configuration names by reference. They are served from the local
-//! store. A task of its own asks the registries and fills the store, so a registry that does not answer delays nothing
-//! that is there.
+//! OCI registries as a source: the components that the configuration names by reference. The components are served from
+//! the local store. A separate task calls the registries and fills the store, so a registry that does not answer does
+//! not delay components in the store.
 
 mod component;
 mod config;
@@ -24,16 +24,16 @@ use crate::{Error, LockFile, StoreError};
 use larder_core::source::{Artifact, BlobRevision, PendingArtifact, Scan, ScanTriggers, Source};
 use larder_model::name::{Digest, ProviderName};
 
-/// How long the start waits for components that are not in the store yet.
+/// How long the start waits for components that are missing in the store.
 const START_WAIT: Duration = Duration::from_secs(10);
-/// The time between scans while it waits.
+/// The time between scans while the start waits.
 const START_SCAN_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The registries as a source.
 pub struct RegistrySource {
     config: watch::Receiver<RegistryConfig>,
     revisions: Arc<Revisions>,
-    /// The artifacts of the last scan. They stay if the store is damaged.
+    /// The artifacts of the last scan. They stay in use if the store is damaged.
     served: BTreeMap<ProviderName, Artifact>,
     known: KnownArtifacts,
     started: Instant,
@@ -44,7 +44,7 @@ pub struct RegistrySource {
 pub struct RegistryHandle(watch::Sender<RegistryConfig>);
 
 impl RegistryHandle {
-    /// Creates the source of a team, its follower, and the handle. The follower must be run.
+    /// Creates the source of a team, its follower, and the handle. The caller must run the follower.
     pub fn new(config: RegistryConfig) -> (Self, RegistrySource, RegistryFollower) {
         let (sender, receiver) = watch::channel(config);
         let revisions = Arc::new(Revisions::default());
@@ -62,7 +62,7 @@ impl RegistryHandle {
         (Self(sender), source, follower)
     }
 
-    /// Replaces the configuration. The next scan uses it; the caller triggers that.
+    /// Replaces the configuration. The next scan uses it. The caller triggers the scan.
     pub fn update(&self, config: RegistryConfig) {
         self.0.send_if_modified(|before| {
             let differs = *before != config;
@@ -101,7 +101,7 @@ impl Source for RegistrySource {
     }
 
     fn register_triggers(&mut self, triggers: &mut ScanTriggers) {
-        // Changes of the lock file are found by the periodic scan, as in `LockedFolder`.
+        // The periodic scan finds changes of the lock file, as in `LockedFolder`.
         self.revisions.set_wake(triggers.wake());
     }
 
@@ -117,7 +117,7 @@ impl Source for RegistrySource {
 }
 
 impl RegistrySource {
-    /// Determines what to serve for one reference, and what waits.
+    /// Determines which artifact to serve for one reference, and which artifact waits.
     fn scan_component(
         &mut self,
         config: &RegistryConfig,
@@ -183,7 +183,7 @@ impl RegistrySource {
 
 /// Why an image cannot be served from the store.
 enum Missing {
-    /// It has to be pulled.
+    /// The component must be pulled.
     Blob,
     Failed(String),
 }

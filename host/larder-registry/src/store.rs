@@ -1,6 +1,6 @@
-//! The local store: content by its digest, and what is known about it. Several processes may use it at the same time.
-//! Each file is written completely before it gets its name, so a process that is killed leaves nothing that is damaged,
-//! and readers verify the digest.
+//! The local store: content by its digest, and records about the content. Several processes may use the store at the
+//! same time. Each file is written completely before it gets its name, so a killed process leaves no damaged files.
+//! Readers verify the digest.
 //!
 //! ```text
 //! blobs/sha256/DIGEST     manifests, components, layers of attachments
@@ -39,7 +39,7 @@ const LOCK_FILES: &str = "lock-files";
 const PARTIAL: &str = "partial";
 const TEAMS: &str = "teams";
 
-/// A local store. Clones share it.
+/// A local store. Clones share the same store.
 #[derive(Debug, Clone)]
 pub struct Store(Arc<Inner>);
 
@@ -50,8 +50,8 @@ struct Inner {
 }
 
 impl Store {
-    /// Opens the store in this folder, and creates it if it does not exist. A store on a read-only file system can be
-    /// read, and it may be incomplete.
+    /// Opens the store in this folder, and creates it if it does not exist. A store on a read-only file system can only
+    /// be read, and may be incomplete.
     pub fn open(folder: &Path) -> Result<Self, StoreError> {
         let opened = prepare(folder);
         let is_writable = match opened {
@@ -65,7 +65,7 @@ impl Store {
         })))
     }
 
-    /// Opens a store that is only read, and may not exist. Nothing is created.
+    /// Opens a store that is only read, and that need not exist. Creates no files.
     pub fn read_only(folder: &Path) -> Self {
         Self(Arc::new(Inner {
             folder: folder.to_owned(),
@@ -73,8 +73,8 @@ impl Store {
         }))
     }
 
-    /// Returns the folder of the store of a team within a store. A team with credentials of its own needs one: a store
-    /// returns any content by its digest, whoever pulled it.
+    /// Returns the folder of a team's store within a store. A team with credentials of its own needs its own store,
+    /// because a store returns any content by its digest, also content that another team pulled.
     pub fn folder_of_team(store: &Path, team: &str) -> PathBuf {
         store.join(TEAMS).join(team)
     }
@@ -89,7 +89,7 @@ impl Store {
         self.0.is_writable
     }
 
-    /// Returns the path of a blob, which may not exist.
+    /// Returns the path of a blob. The blob need not exist.
     pub fn path(&self, digest: &Digest) -> PathBuf {
         self.folder().join(BLOBS).join(digest.to_string())
     }
@@ -116,7 +116,7 @@ impl Store {
         }
     }
 
-    /// Adds a blob, or replaces one that is damaged. Blocks the calling thread.
+    /// Adds a blob, or replaces a damaged blob. Blocks the calling thread.
     pub fn put(&self, bytes: &[u8]) -> Result<Digest, StoreError> {
         let digest = Digest::of(bytes);
         let is_there = self.keep(&digest)? && self.read(&digest, bytes.len() as u64).is_ok();
@@ -128,7 +128,8 @@ impl Store {
         Ok(digest)
     }
 
-    /// Removes a blob that does not have its digest, so that it is pulled again. Blocks the calling thread.
+    /// Removes a blob whose content does not match its digest, so that the blob is pulled again. Blocks the calling
+    /// thread.
     pub fn discard_damaged(&self, digest: &Digest) -> Result<(), StoreError> {
         let path = self.path(digest);
         match File::open(&path).and_then(Digest::of_reader) {
@@ -138,12 +139,12 @@ impl Store {
         }
     }
 
-    /// Waits until no process collects garbage, and keeps it from doing so.
+    /// Waits until no process collects garbage. While the lock is held, no process can begin to collect garbage.
     fn lock_shared(&self) -> Result<File, StoreError> {
         self.lock(File::lock_shared)
     }
 
-    /// Waits until no process adds content, and keeps all from doing so.
+    /// Waits until no process adds content. While the lock is held, no process can begin to add content.
     fn lock_alone(&self) -> Result<File, StoreError> {
         self.lock(File::lock)
     }
@@ -179,7 +180,7 @@ fn open(path: &Path) -> io::Result<File> {
         .open(path)
 }
 
-/// Creates the folders, with access for their owner only, and checks that files can be created.
+/// Creates the folders with access only for their owner, and checks that files can be created.
 fn prepare(folder: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true).mode(0o700);

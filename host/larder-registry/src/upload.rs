@@ -20,7 +20,7 @@ pub struct Upload {
     progress: Arc<dyn Progress>,
 }
 
-/// What a component imports and exports, for the configuration of its image.
+/// The imports and exports of a component, for the configuration of its image.
 #[derive(Debug, Clone, Default)]
 pub struct Interfaces {
     /// The names of the imports.
@@ -30,7 +30,7 @@ pub struct Interfaces {
 }
 
 impl Upload {
-    /// Uploads to the repository of the image, below whose tag a component or a signature is uploaded.
+    /// Uploads to the repository of the image. A component or a signature is uploaded under the tag of the image.
     pub fn new(client: &Client, image: &Image, progress: Arc<dyn Progress>) -> Self {
         Self {
             client: client.clone(),
@@ -63,14 +63,14 @@ impl Upload {
             .await
     }
 
-    /// Uploads a blob, unless the repository has it already.
+    /// Uploads a blob, unless the repository already has the blob.
     pub async fn blob(&self, blob: Bytes) -> Result<(), Error> {
         self.client
             .push_blob(&self.image, blob, self.progress.clone())
             .await
     }
 
-    /// Uploads a manifest below the tag of the image. What it refers to is there already.
+    /// Uploads a manifest under the tag of the image. The content to which it refers is already uploaded.
     pub async fn manifest(&self, manifest: Bytes, media_type: &str) -> Result<Digest, Error> {
         let tag = match &self.image.version {
             Version::Tag(tag) => tag.clone(),
@@ -91,7 +91,7 @@ fn descriptor(media_type: &str, content: &[u8]) -> Value {
 /// Returns the configuration of the image.
 fn configuration(component: &[u8], Interfaces { imports, exports }: &Interfaces) -> Value {
     json!({
-        // The current time would give each upload another digest.
+        // With the current time, each upload would have a different digest.
         "created": "1970-01-01T00:00:00Z",
         "architecture": "wasm",
         "os": "wasip2",

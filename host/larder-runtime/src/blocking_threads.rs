@@ -1,5 +1,6 @@
 //! A share of the runtime's threads for work that can block forever, such as reading a file on a mount whose server is
-//! gone. Nothing can interrupt such a thread, so each owner of such work has a share, and blocks only itself.
+//! gone. Such a thread cannot be interrupted. So each part of the server with such work has a share of the threads, and
+//! can block only its own work.
 
 use std::io;
 use std::sync::Arc;
@@ -9,11 +10,11 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use crate::low_priority_threads::begin_thread;
 
-/// Number of threads that the runtime starts at most for work that blocks. They are started when they are needed. There
-/// are far more than all shares together, so that the work of the host itself always finds one.
+/// Maximum number of threads that the runtime starts for blocking work. Threads are started when they are needed. The
+/// number is far higher than the sum of all shares, so that the work of the host itself always gets a thread.
 pub const MAX_RUNTIME_THREADS: usize = 16_384;
 
-/// A share of the threads for work that blocks.
+/// A share of the threads for blocking work.
 #[derive(Debug)]
 pub struct BlockingThreads(Arc<Semaphore>);
 
@@ -23,14 +24,14 @@ impl BlockingThreads {
         Self(Arc::new(Semaphore::new(max)))
     }
 
-    /// Runs work on one of the threads, and waits for a thread if none is free. Where the future is dropped, work that
-    /// has begun counts until it returns, and work that has not begun is dropped.
+    /// Runs work on one of the threads, and waits if no thread is free. If the future is dropped, work that has begun
+    /// counts until it returns, and work that has not begun is dropped.
     pub async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> io::Result<T> {
         let permit = self.permit().await?;
-        // Not spawned through the drain: shutdown must not wait for a mount.
+        // This is not spawned through the drain, because shutdown must not wait for a mount.
         let job = Handle::current().spawn_blocking(move || {
             let _permit = permit;
             work()
@@ -43,8 +44,9 @@ impl BlockingThreads {
         permit.map_err(io::Error::other)
     }
 
-    /// Does the same for work that computes for long: on a thread of its own with a lower priority than the threads that
-    /// serve requests. A thread cannot raise its priority again, so it is used once.
+    /// Like [`Self::run`], for work that computes for a long time. The work runs on a thread of its own with a lower
+    /// priority than the threads that serve requests. A thread cannot raise its priority again, so the thread is used
+    /// only once.
     pub async fn compute<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
@@ -54,7 +56,7 @@ impl BlockingThreads {
         let run = move || {
             let _permit = permit;
             begin_thread();
-            // Nobody waits for it any more if it cannot be sent.
+            // If sending fails, the result is not awaited any more.
             _ = sender.send(work());
         };
         std::thread::Builder::new()

@@ -1,9 +1,11 @@
-//! Slots for the connections of one listener. A connection is unproven until its client has sent a valid request.
-//! When all slots are taken, a new connection replaces an unproven one: the oldest of the address that has the
-//! most of them. So a client that opens many connections loses its own first, and cannot keep others out.
+//! Slots for the connections of one listener. A connection is unproven until its client has sent a valid request. When
+//! all slots are taken, a new connection replaces an unproven connection: the oldest one of the address with the most
+//! unproven connections. So a client that opens many connections first loses its own connections, and cannot prevent
+//! other clients from connecting.
 //!
-//! The rule also holds behind a proxy, where all connections have the same address: proven connections are
-//! never replaced, and an unproven one only if that many newer ones have arrived.
+//! The rule also holds behind a proxy, where all connections have the same address: proven connections are never
+//! replaced, and an unproven connection is replaced only after as many newer connections have arrived as there are
+//! unproven ones.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv6Addr};
@@ -15,7 +17,7 @@ use tokio::task::AbortHandle;
 
 use crate::drain::Drain;
 
-/// The slots of a listener. Clones share them.
+/// The slots of a listener. Clones share the same slots.
 #[derive(Debug, Clone)]
 pub struct ConnectionSlots(Arc<Inner>);
 
@@ -35,12 +37,12 @@ struct State {
     unproven: HashMap<Source, BTreeMap<u64, Option<AbortHandle>>>,
 }
 
-/// Where a connection comes from: an IPv4 address, an IPv6 network, or this machine through a Unix socket.
+/// The origin of a connection: an IPv4 address, an IPv6 network, or this machine through a Unix socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Source(Option<IpAddr>);
 
 impl Source {
-    /// A process of this machine.
+    /// A process on this machine.
     pub const UNIX_SOCKET: Self = Self(None);
 }
 
@@ -66,7 +68,7 @@ pub struct ConnectionSlot {
 }
 
 impl ConnectionSlots {
-    /// Creates this number of slots. `replaced` counts the connections that are closed to make room for others.
+    /// Creates this number of slots. `replaced` counts the connections that are closed to make room for new ones.
     pub fn new(capacity: usize, replaced: Counter) -> Self {
         Self(Arc::new(Inner {
             capacity,
@@ -75,8 +77,8 @@ impl ConnectionSlots {
         }))
     }
 
-    /// Takes a slot, from an unproven connection if necessary. `None` if all slots are taken by proven
-    /// connections.
+    /// Takes a slot. If necessary, takes the slot of an unproven connection. `None` if proven connections have all
+    /// slots.
     pub fn take(&self, source: Source) -> Option<ConnectionSlot> {
         let mut state = self.lock();
         if state.taken < self.0.capacity {
@@ -105,14 +107,14 @@ impl ConnectionSlots {
 }
 
 impl State {
-    /// Removes the oldest unproven connection of the source with the most of them.
+    /// Removes the oldest unproven connection of the source with the most unproven connections.
     fn remove_oldest(&mut self) -> Option<Option<AbortHandle>> {
         let (&source, all) = self.unproven.iter().max_by_key(|(_, all)| all.len())?;
         let &oldest = all.keys().next()?;
         self.remove(source, oldest)
     }
 
-    /// Removes a connection from the unproven ones. `None` if it was proven or replaced.
+    /// Removes a connection from the unproven connections. `None` if the connection was proven or replaced.
     fn remove(&mut self, source: Source, id: u64) -> Option<Option<AbortHandle>> {
         let all = self.unproven.get_mut(&source)?;
         let removed = all.remove(&id);
@@ -160,7 +162,7 @@ impl ConnectionSlot {
 impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         let mut state = self.slots.lock();
-        // The slot of a replaced connection belongs to another one.
+        // The slot of a replaced connection belongs to another connection.
         if self.is_proven() || state.remove(self.source, self.id).is_some() {
             state.taken -= 1;
         }
@@ -187,7 +189,7 @@ mod tests {
         many[1].prove();
         let newer = slots.take(source(3)).unwrap();
         assert_eq!(taken(&slots), (4, 1));
-        // It was replaced, so it cannot be proven, and its slot is not released.
+        // The connection was replaced, so it cannot be proven, and its slot is not released.
         many[0].prove();
         assert!(!many[0].is_proven() && many[1].is_proven());
         drop(many);

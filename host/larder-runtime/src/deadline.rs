@@ -1,5 +1,5 @@
-//! A timeout whose deadline is computed only if the future has to wait. A future that is ready at once costs
-//! no reading of the clock and no timer.
+//! A timeout whose deadline is computed only if the future has to wait. For a future that is ready at once, the clock
+//! is not read and no timer is created.
 
 use std::future::poll_fn;
 use std::pin::pin;

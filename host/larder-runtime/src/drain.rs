@@ -1,6 +1,6 @@
-//! Graceful shutdown. Every task of the server is spawned here, and none runs after [`Drain::finish`]. The
-//! exception is a blocking thread that waits for a disk, which cannot be cancelled: it is abandoned, so that
-//! a dead mount does not keep the process from exiting.
+//! Graceful shutdown. Every task of the server is spawned here, and no task runs after [`Drain::finish`]. The exception
+//! is a blocking thread that waits for a disk, which cannot be cancelled: it is abandoned, so that a dead mount does
+//! not keep the process from exiting.
 
 mod supervision;
 
@@ -18,15 +18,14 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 
 pub use self::supervision::{SupervisedTask, TaskPanics};
 
-/// How long to wait for aborted tasks. Async tasks end at once; only blocking threads that wait for a disk
-/// take longer.
+/// How long to wait for aborted tasks. Async tasks end at once. Only blocking threads that wait for a disk take longer.
 const ABORT_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Spawns tasks, tells them to stop, and waits for them. Clones share the same tasks.
+/// Spawns tasks, makes them stop, and waits for them. Clones share the same tasks.
 #[derive(Clone, Debug, Default)]
 pub struct Drain {
     tasks: TaskTracker,
-    /// The tasks of the drain that this is a child of.
+    /// The tasks of the parent drain; none if this drain has no parent.
     outer: Option<TaskTracker>,
     stopping: StopSignal,
     abort: StopSignal,
@@ -44,7 +43,7 @@ struct StopSignal {
 }
 
 impl StopSignal {
-    /// Returns a signal that is set together with this one, or alone.
+    /// Returns a signal that is set when this signal is set, and that can also be set alone.
     fn child(&self) -> Self {
         Self {
             token: self.token.child_token(),
@@ -88,8 +87,8 @@ impl Drain {
         Self::default()
     }
 
-    /// Creates a drain for a part of the server, such as a team, that can be stopped alone. Its tasks are tasks of this
-    /// drain too, which must not be a child itself.
+    /// Creates a drain for a part of the server, such as a team, that can be stopped alone. The tasks of the new drain
+    /// are also tasks of this drain. This drain must not be a child itself.
     pub fn child(&self) -> Self {
         Self {
             tasks: TaskTracker::new(),
@@ -100,15 +99,15 @@ impl Drain {
         }
     }
 
-    /// Spawns a task. [`Drain::stopping`] tells it to stop; it is dropped when the grace period is over.
+    /// Spawns a task. [`Drain::stopping`] requests it to stop. After the grace period, the task is dropped.
     pub fn spawn<F>(&self, task: F) -> JoinHandle<Option<F::Output>>
     where
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
         let abort = self.abort.clone();
-        // Boxed, because the nested futures here would contain the task four times, and move it as often on
-        // the stack.
+        // Boxed, because the nested futures here would contain the task four times, and would move it four times on the
+        // stack.
         let task = Box::pin(task);
         let outer = self.outer.as_ref().map(TaskTracker::token);
         let panic_counter = self.panics.counter();
@@ -132,8 +131,8 @@ impl Drain {
         })
     }
 
-    /// Returns a value that counts as a task until it is dropped, for work on threads that are not the runtime's. The
-    /// work has to end soon after the task that waits for it was dropped.
+    /// Returns a value that counts as a task until it is dropped, for work on threads that do not belong to the
+    /// runtime. The work has to end soon after the task that waits for it was dropped.
     pub fn outside_task(&self) -> OutsideTask {
         OutsideTask {
             _task: self.tasks.token(),
@@ -167,7 +166,7 @@ impl Drain {
     }
 
     /// Returns the output of `work`, or `None` if the tasks of this drain are dropped first. Costs nothing if `work` is
-    /// ready at once. The task that awaits it may change: a call can be moved to another thread.
+    /// ready at once. Another task may continue to await the result, because a call can be moved to another thread.
     pub async fn run_unless_dropped<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         let mut work = pin!(work);
         let mut dropped = pin!(None);
@@ -196,8 +195,8 @@ impl Drain {
         .await
     }
 
-    /// Tells all tasks to stop and waits for them. After the grace period, drops the remaining tasks and
-    /// abandons blocked threads. Returns whether all tasks ended by themselves.
+    /// Requests all tasks to stop and waits for them. After the grace period, drops the remaining tasks and abandons
+    /// blocked threads. Returns whether all tasks ended by themselves.
     pub async fn finish(&self, grace: Duration) -> bool {
         self.stop();
         self.tasks.close();
@@ -224,7 +223,7 @@ pub struct OutsideTask {
     _outer: Option<TaskTrackerToken>,
 }
 
-/// Stops and aborts all tasks of the drain when it is dropped, for instance because the future that owns it
+/// Stops and aborts all tasks of the drain when this guard is dropped, for example because the future that contains it
 /// was dropped.
 #[derive(Debug)]
 pub struct DrainGuard(Drain);

@@ -9,7 +9,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// timestamps.
 const TIMESTAMP_GRANULARITY: Duration = Duration::from_secs(2);
 
-/// Metadata of a file that changes when the file is written to, replaced, or swapped behind a symbolic link.
+/// Metadata of a file that changes when the file is written to, when it is replaced, or when the target of a symbolic
+/// link changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileFingerprint {
     /// Device and inode.
@@ -20,13 +21,13 @@ pub struct FileFingerprint {
 }
 
 impl FileFingerprint {
-    /// Returns the fingerprint of whatever is at this path. Follows symbolic links.
+    /// Returns the fingerprint of the file or folder at this path. Follows symbolic links.
     pub fn of(path: &Path) -> io::Result<Self> {
         std::fs::metadata(path).map(|metadata| Self::from(&metadata))
     }
 
-    /// Returns the fingerprint of a regular file. `None` for a folder, a pipe or a device, for a path that no
-    /// longer exists, and for a dangling symbolic link.
+    /// Returns the fingerprint of a regular file. `None` for a folder, a pipe or a device, for a path that does not
+    /// exist any more, and for a dangling symbolic link.
     pub fn of_file(path: &Path) -> io::Result<Option<Self>> {
         match std::fs::metadata(path) {
             Ok(metadata) => Ok(metadata.is_file().then(|| Self::from(&metadata))),
@@ -44,13 +45,13 @@ impl FileFingerprint {
         self.size
     }
 
-    /// Whether the last change is so long ago that any further change gives another fingerprint.
+    /// Whether the last change was so long ago that any further change results in another fingerprint.
     pub fn is_settled(&self) -> bool {
         self.age().is_some_and(|age| age >= TIMESTAMP_GRANULARITY)
     }
 
-    /// The time since the last change, which may be that of its name. `None` if that is in the future, because another
-    /// clock made the timestamp.
+    /// The time since the last change, which may be a change of the name. `None` if the time is in the future, because
+    /// another clock made the timestamp.
     pub fn age(&self) -> Option<Duration> {
         let changed = Duration::new(
             u64::try_from(self.changed.0).unwrap_or_default(),

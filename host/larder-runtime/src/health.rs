@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The current problems by the part of the server that reported them. Clones share the same state.
+/// The current problems, by the part of the server that reported them. Clones share the same problems.
 #[derive(Debug, Clone, Default)]
 pub struct Health(Arc<Mutex<BTreeMap<String, HealthProblem>>>);
 
@@ -12,7 +12,7 @@ pub struct Health(Arc<Mutex<BTreeMap<String, HealthProblem>>>);
 pub struct HealthProblem {
     /// What is wrong, in a sentence.
     pub message: String,
-    /// Which requests cannot be served because of it.
+    /// The requests that cannot be served because of the problem.
     pub impact: Impact,
 }
 
@@ -25,12 +25,12 @@ pub enum Impact {
     OneTeam,
     /// No requests so far: only the operator has to act.
     OperatorOnly,
-    /// None: the server does what the configuration says, and the operator may not expect it.
+    /// No requests: the server does what the configuration says, but the operator may expect something else.
     Notice,
 }
 
 impl Impact {
-    /// All of them.
+    /// All impacts.
     pub const ALL: [Self; 4] = [
         Self::AllTeams,
         Self::OneTeam,
@@ -50,7 +50,7 @@ impl Impact {
 }
 
 impl Health {
-    /// Reports a problem of this part. It replaces an earlier problem of the same part.
+    /// Reports a problem of this part. The problem replaces an earlier problem of the same part.
     pub fn report(&self, part: &str, message: impl Into<String>, impact: Impact) {
         let problem = HealthProblem {
             message: message.into(),

@@ -1,5 +1,5 @@
-//! What happened on the server, in bounded memory: events, and values of counters over the last hour. It is for
-//! operators, and lost with the process; what must be kept is in the audit log.
+//! What happened on the server, in bounded memory: events, and values of counters over the last hour. The history is
+//! for operators, and is lost when the process ends. Records that must be kept are in the audit log.
 
 mod bounded_ring;
 mod caller_volumes;

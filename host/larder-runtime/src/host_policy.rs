@@ -1,5 +1,5 @@
-//! Checks of the Host and Origin headers, the same for every HTTP listener. They come before anything else of a
-//! request is looked at, because any web page can make a browser send requests to this machine (DNS rebinding,
+//! Checks of the Host and Origin headers, the same for every HTTP listener. They are made before any other part of a
+//! request is examined, because any web page can make a browser send requests to this machine (DNS rebinding,
 //! cross-site requests).
 
 use std::net::IpAddr;
@@ -9,7 +9,7 @@ use http::uri::Uri;
 
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
-/// The host names and origins that requests may have, besides those of the loopback interface.
+/// The host names and origins that requests may have, in addition to the loopback interface.
 #[derive(Debug)]
 pub struct HostPolicy {
     hosts: Vec<String>,
@@ -60,7 +60,7 @@ impl HostPolicy {
         }
     }
 
-    /// Allows an empty host where a URL has none: on a Unix socket.
+    /// Allows an empty host, because a URL of a Unix socket has no host.
     pub fn with_empty_host(self) -> Self {
         Self {
             allows_empty_host: true,
@@ -68,7 +68,7 @@ impl HostPolicy {
         }
     }
 
-    /// Allows pages of the configured hosts, and of the addresses that are allowed: for a server that has pages.
+    /// Allows pages of the configured hosts and of the allowed addresses. For a server that has pages.
     pub fn with_own_origins(self) -> Self {
         Self {
             allows_own_origins: true,
@@ -98,7 +98,7 @@ impl HostPolicy {
         }
     }
 
-    /// Checks that a request names this server as its host, whatever its origin.
+    /// Checks that a request names this server as its host. The origin is not checked.
     pub fn check_host<'r>(
         &self,
         uri: &'r Uri,
@@ -146,7 +146,7 @@ impl HostPolicy {
     }
 }
 
-/// Returns the host of `host:port`, or `None` if the text does not have that form.
+/// Returns the host of `host:port`. `None` if the text does not have that form.
 fn host_name(authority: &str) -> Option<&str> {
     let end = if authority.starts_with('[') {
         authority.find(']')? + 1

@@ -1,21 +1,21 @@
-//! The rule by which teams share what the server has: each team can use at most half of what the others leave free, so
-//! something is always left for another one. A server with one team can use all of it.
+//! The rule by which teams share a resource of the server: each team can use at most half of the amount that the other
+//! teams leave free, so some amount is always left for another team. A server with one team can use the whole resource.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 
-/// Whether several teams share what the server has. Clones share the answer.
+/// Whether several teams share the resources of the server. Clones share the value.
 #[derive(Debug, Clone, Default)]
 pub struct SeveralTeams(Arc<AtomicBool>);
 
 impl SeveralTeams {
-    /// Shares everything among so many teams from now on.
+    /// From now on, divides all resources among this number of teams.
     pub fn set_team_count(&self, teams: usize) {
         self.0.store(teams > 1, SeqCst);
     }
 }
 
-/// How much there is of something, and how much of it is used.
+/// The amount of a resource, and how much of it is used.
 #[derive(Debug)]
 pub(crate) struct Ledger {
     limit: u64,
@@ -23,7 +23,7 @@ pub(crate) struct Ledger {
     several_teams: SeveralTeams,
 }
 
-/// What a team uses after an addition, and what it may use.
+/// The use of a team after an addition, and the maximum for the team.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Addition {
     pub(crate) used: u64,
@@ -47,19 +47,20 @@ impl Ledger {
         &self.several_teams
     }
 
-    /// What all teams use.
+    /// The sum of the use of all teams.
     pub(crate) fn used(&self) -> u64 {
         self.used.load(SeqCst)
     }
 
-    /// What one team could use if no other one used anything.
+    /// The maximum for one team if no other team uses the resource.
     pub(crate) fn largest_share(&self) -> u64 {
         self.share_of(self.limit)
     }
 
-    /// Adds to what a team uses, or changes nothing if that does not fit.
+    /// Adds to the use of a team. If the amount does not fit, changes nothing.
     pub(crate) fn add(&self, of_team: &AtomicU64, amount: u64) -> Option<Addition> {
-        // In this order: the sum contains all that the team uses, so at the same time others seem to use more and not less.
+        // The order matters: the sum includes the use of the team, so at this moment the other teams seem to use more,
+        // not less.
         self.used.fetch_add(amount, SeqCst);
         let used = of_team.fetch_add(amount, SeqCst) + amount;
         let of_others = self.used().saturating_sub(used);
@@ -71,19 +72,20 @@ impl Ledger {
         None
     }
 
-    /// Adds to what a team uses, whether it fits or not.
+    /// Adds to the use of a team, also if the amount does not fit.
     pub(crate) fn count(&self, of_team: &AtomicU64, amount: u64) {
         self.used.fetch_add(amount, SeqCst);
         of_team.fetch_add(amount, SeqCst);
     }
 
-    /// Removes what was added.
+    /// Removes an amount that was added.
     pub(crate) fn remove(&self, of_team: &AtomicU64, amount: u64) {
         of_team.fetch_sub(amount, SeqCst);
         self.used.fetch_sub(amount, SeqCst);
     }
 
-    /// What one team may use of what the others leave. It is rounded up, so that the last one can be used.
+    /// The maximum for one team of the amount that the others leave free. It is rounded up, so that the last unit can
+    /// be used.
     fn share_of(&self, free: u64) -> u64 {
         if self.several_teams.0.load(SeqCst) {
             free.div_ceil(2)

@@ -1,5 +1,5 @@
-//! The parts of the running process that know no protocol: supervised tasks, threads for blocking and long work,
-//! timeouts, metrics, health, a history for operators, limits on the log and on memory, the shares of teams, file
+//! The parts of the running process that do not depend on a protocol: supervised tasks, threads for blocking and long
+//! work, timeouts, metrics, health, a history for operators, limits on the log and on memory, the shares of teams, file
 //! fingerprints and trusted files, listeners, and their Host and Origin checks.
 
 pub mod blocking_threads;

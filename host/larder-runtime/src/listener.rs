@@ -1,4 +1,4 @@
-//! The addresses and sockets that clients connect to over HTTP, TCP and Unix: those of the endpoint and of the admin
+//! The addresses and sockets to which clients connect over HTTP, TCP and Unix: for the endpoint and for the admin
 //! listener.
 
 mod unix;
@@ -21,15 +21,15 @@ pub enum ListenAddress {
     Tcp(SocketAddr),
     /// A Unix socket.
     Unix {
-        /// Its file.
+        /// The file of the socket.
         path: PathBuf,
-        /// The permissions of the file, such as `0o600`.
+        /// The permissions of the socket's file, such as `0o600`.
         mode: u32,
     },
 }
 
 impl ListenAddress {
-    /// The URL of this path at this address. For a Unix socket it is not an HTTP URL: it has no path.
+    /// The URL of this path at this address. For a Unix socket, the URL is not an HTTP URL, and has no path.
     pub fn url(&self, path: &str) -> String {
         match self {
             Self::Tcp(address) => format!("http://{address}{path}"),
@@ -37,7 +37,7 @@ impl ListenAddress {
         }
     }
 
-    /// Whether only processes of this machine can connect.
+    /// Whether only processes on this machine can connect.
     pub fn is_local(&self) -> bool {
         match self {
             Self::Tcp(address) => address.ip().is_loopback(),
@@ -71,7 +71,7 @@ pub enum Listener {
 }
 
 impl Listener {
-    /// Begins to listen. A Unix socket of a server that no longer runs is replaced.
+    /// Begins to listen. If the Unix socket of a server that does not run any more exists, replaces it.
     pub async fn bind(address: &ListenAddress) -> io::Result<Self> {
         match address {
             ListenAddress::Tcp(address) => TcpListener::bind(address).await.map(Self::Tcp),
@@ -81,8 +81,7 @@ impl Listener {
         }
     }
 
-    /// Returns the address of this listener. If port 0 was asked for, it has the port that the operating
-    /// system chose.
+    /// Returns the address of this listener. If port 0 was requested, it has the port that the operating system chose.
     pub fn address(&self) -> io::Result<ListenAddress> {
         match self {
             Self::Tcp(listener) => listener.local_addr().map(ListenAddress::Tcp),
@@ -102,11 +101,11 @@ impl From<TcpListener> for Listener {
 pub enum ClientAddress {
     /// An IP address and a port.
     Tcp(SocketAddr),
-    /// A process of this machine.
+    /// A process on this machine.
     Unix {
-        /// Its user, if the operating system tells.
+        /// The user of the process, if the operating system reports it.
         uid: Option<u32>,
-        /// Its id, if the operating system tells.
+        /// The id of the process, if the operating system reports it.
         pid: Option<i32>,
     },
 }
@@ -125,7 +124,7 @@ impl ClientAddress {
         matches!(self, Self::Unix { .. })
     }
 
-    /// The source that its connections are counted by.
+    /// The source under which the peer's connections are counted.
     pub fn source(self) -> Source {
         match self {
             Self::Tcp(address) => address.ip().into(),
@@ -148,8 +147,8 @@ impl fmt::Display for ClientAddress {
     }
 }
 
-/// Accepts connections of one kind. Everything about connections is generic over it, so that a TCP connection
-/// costs no dynamic dispatch.
+/// Accepts connections of one kind. All code for connections is generic over it, so that a TCP connection needs no
+/// dynamic dispatch.
 pub trait Accept: Send + Sync + 'static {
     /// The stream of a connection.
     type Stream: ClientStream;

@@ -1,5 +1,5 @@
-//! Limits on the log: lines that repeat are counted, and logged together. The first one of a kind is logged at once,
-//! and after it at most one summary per interval. Long lists are shortened.
+//! Limits on the log: lines that repeat are counted, and logged together. The first line of a kind is logged at once,
+//! and after that at most one summary per interval. Long lists are shortened.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -16,7 +16,7 @@ pub const SUMMARY_INTERVAL: Duration = Duration::from_secs(10);
 /// Maximum number of characters of a subject in a summary.
 const MAX_SUBJECT: usize = 400;
 
-/// Returns the first `max` of these lines, and one that counts the others: "and 3 more WHAT".
+/// Returns the first `max` of these lines, and a line that counts the others: "and 3 more WHAT".
 pub fn shorten<T: ToString>(
     lines: impl ExactSizeIterator<Item = T>,
     max: usize,
@@ -30,8 +30,8 @@ pub fn shorten<T: ToString>(
     shown
 }
 
-/// Decides which lines are logged. A kind must be one of few, such as the reason of a refusal and a team: it must not contain
-/// what clients or providers choose, because every kind is remembered, and logged on its own.
+/// Decides which lines are logged. There must be few kinds, such as the reason of a refusal and a team. A kind must not
+/// contain text that clients or providers choose, because every kind is stored, and logged separately.
 ///
 /// ```ignore
 /// let refusals = Suppressor::new(&drain, |reason: &Reason, repeats: &Repeats| {
@@ -43,12 +43,12 @@ pub fn shorten<T: ToString>(
 /// ```
 pub struct Suppressor<K: Eq + Hash + Clone + Send + 'static>(Arc<Inner<K>>);
 
-/// What was not logged on its own since the last line of its kind.
+/// The repeated lines since the last logged line of their kind.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Repeats {
-    /// How many lines that were.
+    /// The number of repeated lines.
     pub times: u64,
-    /// The subject of the last one: text that others chose, which must be escaped.
+    /// The subject of the last line. It is text that others chose, so it must be escaped.
     pub last: String,
 }
 
@@ -88,13 +88,13 @@ impl<K: Eq + Hash + Clone + Send + 'static> Suppressor<K> {
         }))
     }
 
-    /// Counts a line about this subject. Returns whether the caller must log it; otherwise it becomes part of a
-    /// summary.
+    /// Counts a line about this subject. Returns whether the caller must log the line; otherwise the line becomes part
+    /// of a summary.
     pub fn is_first(&self, kind: K, subject: &str) -> bool {
         self.is_first_of(1, kind, subject)
     }
 
-    /// Does the same for several lines at once.
+    /// Like [`Self::is_first`], for several lines at once.
     pub fn is_first_of(&self, times: u64, kind: K, subject: &str) -> bool {
         let mut state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
@@ -126,8 +126,9 @@ impl<K: Eq + Hash + Clone + Send + 'static> Suppressor<K> {
 }
 
 impl<K: Eq + Hash + Clone + Send + 'static> Inner<K> {
-    /// Starts a task that logs the summaries until nothing is repeated any more. Returns false if it cannot start:
-    /// while the server stops, and on threads without a runtime. Then a later line starts it, or the drop logs.
+    /// Starts a task that logs the summaries until nothing is repeated any more. Returns false if the task cannot
+    /// start, because the server stops or the thread has no runtime. Then a later line starts the task, or the drop
+    /// logs the summaries.
     fn spawn_summaries(&self, suppressor: Weak<Self>) -> bool {
         if self.drain.is_stopping() || Handle::try_current().is_err() {
             return false;
@@ -150,7 +151,7 @@ impl<K: Eq + Hash + Clone + Send + 'static> Inner<K> {
         true
     }
 
-    /// Logs the summaries. Returns false if there were none, so that the task ends.
+    /// Logs the summaries. Returns false if there are no summaries, so that the task ends.
     fn log_summaries(&self) -> bool {
         let mut summaries = Vec::new();
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -210,7 +211,7 @@ mod tests {
         assert_eq!(take(&log), []);
         tokio::time::sleep(SUMMARY_INTERVAL * 3 / 2).await;
         assert_eq!(take(&log), [('a', 999, "999".into()), ('b', 7, "x".into())]);
-        // It is repeated within the next interval.
+        // The line is repeated within the next interval.
         assert!(!suppressor.is_first('a', &"y".repeat(1_000)));
         tokio::time::sleep(SUMMARY_INTERVAL).await;
         assert_eq!(take(&log), [('a', 1, "y".repeat(MAX_SUBJECT))]);

@@ -8,12 +8,12 @@ use std::sync::OnceLock;
 use rayon_core::{ThreadPool, ThreadPoolBuilder};
 use tokio::sync::oneshot;
 
-/// The priority of the threads on Linux, as for the command `nice`. Beside a thread of normal priority such a thread
-/// gets about a quarter of a processor, so work of neither kind waits forever.
+/// The priority of the threads on Linux, as for the command `nice`. If a thread of normal priority runs too, such a
+/// thread gets about a quarter of a processor, so neither kind of work waits forever.
 #[cfg(target_os = "linux")]
 const NICE: i32 = 5;
 
-/// Lowers the priority of this thread, where that does not lower the priority of the process.
+/// Lowers the priority of this thread, if the system can do that without lowering the priority of the process.
 pub fn lower_priority() {
     #[cfg(target_os = "linux")]
     if let Err(error) = rustix::process::setpriority_process(None, NICE) {
@@ -25,22 +25,22 @@ thread_local! {
     static IS_LOW: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Lets threads of higher priority run, if this is one of lower priority. Work that takes longer than a millisecond has
-/// to call it again and again: Linux before 6.12 lets a thread continue for some milliseconds also when one of higher
-/// priority is woken.
+/// Lets threads of higher priority run, if this thread has a lower priority. Work that takes longer than a millisecond
+/// has to call this repeatedly: on Linux before 6.12, a thread continues for some milliseconds after a thread of higher
+/// priority was woken.
 pub fn pause() {
     if IS_LOW.get() {
         std::thread::yield_now();
     }
 }
 
-/// One thread for each processor. They are started when they are first needed.
+/// The low-priority threads, one for each processor. They are started when they are first needed.
 #[derive(Debug, Default)]
 pub struct LowPriorityThreads(OnceLock<Option<ThreadPool>>);
 
 impl LowPriorityThreads {
-    /// Runs work on one of the threads, or on this one if they cannot be started. Work that has begun is finished also
-    /// where the future is dropped, so it has to be short.
+    /// Runs work on one of the threads, or on this thread if they cannot be started. Work that has begun is finished
+    /// even if the future is dropped, so the work has to be short.
     pub async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> T {
         let Some(threads) = self.0.get_or_init(start) else {
             return work();
@@ -48,7 +48,7 @@ impl LowPriorityThreads {
         let (sender, receiver) = oneshot::channel();
         threads.spawn_fifo(move || {
             if !sender.is_closed() {
-                // Nobody waits for it any more if it cannot be sent.
+                // If sending fails, the result is not awaited any more.
                 _ = sender.send(catch_unwind(AssertUnwindSafe(work)));
             }
         });

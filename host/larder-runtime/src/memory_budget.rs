@@ -1,8 +1,10 @@
-//! The memory budget of the process. What can be large is charged before it is allocated, and released when it is
-//! dropped: the memory of guests, their answers, responses, and what is kept for later. What does not fit is refused.
+//! The memory budget of the process. Data that can be large are charged before they are allocated, and released when
+//! they are dropped: the memory of guests, their answers, responses, and data that are kept for later. If data do not
+//! fit, they are refused.
 //!
-//! Teams share it by the rule of [`crate::ledger`]. Within a team, each named caller can use at most half of what the other
-//! callers of the team leave, so something is always left for another one. Without named callers, all of it can be used.
+//! Teams share the budget by the rule of [`crate::ledger`]. Within a team, each named caller can use at most half of
+//! the memory that the other callers of the team leave free, so some memory is always left for another caller. Without
+//! named callers, the whole share of the team can be used.
 
 mod charge;
 mod report;
@@ -38,7 +40,7 @@ pub enum MemoryUse {
     Questions,
     /// Requests that are received, or wait for their responses.
     Requests,
-    /// Bodies of HTTP requests of guests, and of the responses to them.
+    /// Bodies of HTTP requests of guests, and bodies of the responses.
     OutgoingHttp,
 }
 
@@ -75,19 +77,19 @@ impl MemoryUse {
 /// Why memory was not charged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refused {
-    /// Others use it at the moment.
+    /// Other uses currently need the memory.
     Full,
-    /// It is more than this share, so it does not fit even if nobody else uses any.
+    /// The memory exceeds this share, so it does not fit even if no other use needs any memory.
     AboveLimit(u64),
 }
 
-/// The memory budget of the process, or a part of it. Clones share it.
+/// The memory budget of the process, or a part of it. Clones share the same budget.
 #[derive(Clone)]
 pub struct MemoryBudget(Arc<Inner>);
 
 struct Inner {
     ledger: Ledger,
-    /// The budget that this is a part of.
+    /// The budget of which this budget is a part.
     whole: Option<MemoryBudget>,
     used: [AtomicU64; MemoryUse::ALL.len()],
     refused: [AtomicU64; MemoryUse::ALL.len()],
@@ -96,16 +98,17 @@ struct Inner {
     hasher: RandomState,
 }
 
-/// The memory of one team. Clones share it.
+/// The memory of one team. Clones share the same memory.
 #[derive(Clone)]
 pub struct TeamMemory(Arc<TeamInner>);
 
 struct TeamInner {
     budget: MemoryBudget,
-    /// The same team in the budget that this one is a part of.
+    /// The same team in the budget of which this budget is a part.
     whole: Option<TeamMemory>,
     used: AtomicU64,
-    /// What is charged to named callers, by the hash of their names. Callers without memory are not in it.
+    /// The memory that is charged to named callers, by the hash of their names. Callers without memory are not
+    /// contained.
     callers: Mutex<HashMap<u64, u64>>,
 }
 
@@ -115,13 +118,13 @@ impl MemoryBudget {
         Self::with(limit, None)
     }
 
-    /// A budget that refuses nothing.
+    /// A budget that refuses no memory.
     pub fn unlimited() -> Self {
-        // Sums of charges do not overflow.
+        // The limit is halved so that sums of charges do not overflow.
         Self::new(u64::MAX / 2)
     }
 
-    /// Creates a part of this budget, which has a limit of its own. What is charged to it is charged to both.
+    /// Creates a part of this budget with a limit of its own. Memory that is charged to the part is charged to both.
     pub fn part(&self, limit: u64) -> Self {
         Self::with(limit.min(self.limit()), Some(self.clone()))
     }
@@ -145,12 +148,12 @@ impl MemoryBudget {
         }))
     }
 
-    /// Divides the budget among so many teams from now on.
+    /// From now on, divides the budget among this number of teams.
     pub fn set_team_count(&self, teams: usize) {
         self.several_teams().set_team_count(teams);
     }
 
-    /// Whether several teams share the budget, for others that are shared in the same way.
+    /// Whether several teams share the budget. For other resources that are shared in the same way.
     pub fn several_teams(&self) -> &SeveralTeams {
         self.0.ledger.several_teams()
     }
@@ -188,7 +191,7 @@ impl MemoryBudget {
         self.0.used[what as usize].load(SeqCst)
     }
 
-    /// Whether less than half is used. What can be produced again is kept only then.
+    /// Whether less than half is used. Data that can be produced again are kept only then.
     pub fn has_plenty(&self) -> bool {
         self.used() < self.limit() / 2
     }
@@ -199,7 +202,7 @@ impl MemoryBudget {
 }
 
 impl TeamMemory {
-    /// The budget that the memory belongs to.
+    /// The budget to which the memory belongs.
     pub fn budget(&self) -> &MemoryBudget {
         &self.0.budget
     }
@@ -209,12 +212,12 @@ impl TeamMemory {
         MemoryCharge::new(self.clone(), what)
     }
 
-    /// Begins a charge of no bytes, which grows for this caller if it is named.
+    /// Begins a charge of no bytes. If this caller is named, the charge grows for the caller.
     pub fn begin_for(&self, what: MemoryUse, caller: Option<&Caller>) -> MemoryCharge {
         MemoryCharge::for_caller(self.clone(), what, caller)
     }
 
-    /// Charges bytes to the team, and to the caller if it is named.
+    /// Charges bytes to the team, and to the caller if the caller is named.
     pub fn charge(
         &self,
         what: MemoryUse,
@@ -225,13 +228,13 @@ impl TeamMemory {
         charge.grow(caller, bytes).map(|()| charge)
     }
 
-    /// Returns the number under which the memory of a caller is counted. `None` if it has no name.
+    /// Returns the number under which the memory of a caller is counted. `None` if the caller has no name.
     fn caller_id(&self, caller: &Caller) -> Option<u64> {
         let subject = caller.subject.as_ref()?;
         Some(self.0.budget.0.hasher.hash_one((subject, &caller.issuer)))
     }
 
-    /// Adds bytes, also to those of the caller with this number, or changes nothing if they do not fit.
+    /// Adds bytes, also to the caller with this number. If the bytes do not fit, changes nothing.
     fn add(&self, what: MemoryUse, caller: Option<u64>, bytes: u64) -> Result<(), Refused> {
         if let Some(whole) = &self.0.whole {
             whole.add(what, caller, bytes)?;
@@ -260,7 +263,7 @@ impl TeamMemory {
         Err(Refused::Full)
     }
 
-    /// Adds bytes to those of a caller, of a team that uses `of_team` of its share.
+    /// Adds bytes to a caller. The team of the caller uses `of_team` of its share.
     fn add_to_caller(&self, id: u64, of_team: u64, share: u64, bytes: u64) -> bool {
         let mut callers = self.callers();
         let own = callers.get(&id).copied().unwrap_or_default() + bytes;
@@ -272,7 +275,7 @@ impl TeamMemory {
         fits
     }
 
-    /// Removes bytes, of which some are those of a caller.
+    /// Removes bytes. Some of them may belong to a caller.
     fn remove(&self, what: MemoryUse, bytes: u64, of_caller: Option<(u64, u64)>) {
         self.remove_here(what, bytes);
         let Some((id, of_caller)) = of_caller else {
@@ -295,7 +298,7 @@ impl TeamMemory {
         self.0.budget.0.ledger.remove(&self.0.used, bytes);
     }
 
-    /// What the caller could be charged if nobody else used any.
+    /// The maximum charge for the caller if no other use needs memory.
     fn largest_charge(&self, caller: Option<u64>) -> u64 {
         let of_team = self.0.budget.0.ledger.largest_share();
         // A part is never larger than the whole.

@@ -2,7 +2,7 @@
 //! Labels are names of teams and providers, or fixed words, never a URI or text from a guest. The metrics of a
 //! provider are dropped with its last revision, so the number of label values stays bounded.
 //!
-//! Families are registered without `_total` and without the final full stop of the help text: prometheus-client
+//! Families are registered without `_total` and without the final full stop of the help text, because prometheus-client
 //! adds both.
 
 mod call_totals;
@@ -57,7 +57,7 @@ struct Inner {
     started: SystemTime,
 }
 
-/// Returns the value of a gauge that is kept elsewhere.
+/// Returns the value of a gauge that another part of the server stores.
 type Gauge = Arc<dyn Fn() -> u64 + Send + Sync>;
 
 impl fmt::Debug for Metrics {
@@ -112,7 +112,7 @@ impl Metrics {
         self.0.providers.get_or_create((team.clone(), name.clone()))
     }
 
-    /// Registers a gauge whose value is kept elsewhere.
+    /// Registers a gauge whose value another part of the server stores.
     pub fn register_gauge(
         &self,
         name: &'static str,
@@ -128,7 +128,7 @@ impl Metrics {
         );
     }
 
-    /// Registers how many problems the server has, by what cannot be served because of them.
+    /// Registers how many problems the server has, by their impact.
     pub fn register_problems(&self, health: &Health) {
         let health = health.clone();
         let problems = ComputedFamily::gauges(move |samples| {
@@ -148,9 +148,9 @@ impl Metrics {
         );
     }
 
-    /// The value of a gauge that was registered with [`Self::register_gauge`]; 0 if there is none of this name.
+    /// The value of a gauge that was registered with [`Self::register_gauge`]; 0 if there is no gauge of this name.
     pub fn gauge(&self, name: &str) -> u64 {
-        // Not called under the lock: the value may need locks of its own.
+        // The gauge is not called under the lock, because its value may need locks of its own.
         let gauge = lock(&self.0.gauges).get(name).cloned();
         gauge.map_or(0, |value| value())
     }
@@ -170,7 +170,7 @@ impl Metrics {
         lock(&self.0.registry).register(name, help, family);
     }
 
-    /// Writes all metrics, and those of another registry, which must not have families of the same name.
+    /// Writes all metrics, and the metrics of another registry, which must not have families of the same name.
     pub fn encode(
         &self,
         format: TextFormat,

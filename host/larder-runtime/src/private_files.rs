@@ -1,6 +1,6 @@
 //! Files and folders that only the user of this process may change, because the host trusts their content: approvals,
-//! compiled components, and stored values. Root may have to read what another user wrote, so permissions alone are not
-//! enough: the owner is checked as well, and links are not followed.
+//! compiled components, and stored values. If the process runs as root, permissions alone do not prevent that it reads
+//! a file of another user: so the owner is checked as well, and links are not followed.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind};
@@ -17,29 +17,29 @@ pub const ACCESSIBLE_TO_OTHERS: u32 = 0o077;
 /// Why a file or a folder is not trusted.
 #[derive(Debug, thiserror::Error)]
 pub enum Untrusted {
-    /// It does not exist.
+    /// The file or folder does not exist.
     #[error("does not exist")]
     Missing,
-    /// It cannot be opened.
+    /// The file or folder cannot be opened.
     #[error("cannot be opened: {0}")]
     Io(io::Error),
-    /// It is a folder, a pipe or a device.
+    /// It is a folder, a pipe or a device instead of a regular file.
     #[error("is not a regular file")]
     NotRegular,
-    /// It belongs to another user.
+    /// The file or folder belongs to another user.
     #[error(
         "belongs to another user ({owner}, while this process is {own}): run this command as that user"
     )]
     OtherOwner {
-        /// The user to whom it belongs.
+        /// The user to whom the file or folder belongs.
         owner: u32,
         /// The user of this process.
         own: u32,
     },
-    /// Other users can change it.
+    /// Other users can change the file or folder.
     #[error("can be written by others (its mode is {0:o}; run `chmod go-w` on it)")]
     WritableByOthers(u32),
-    /// Other users can read it, and must not.
+    /// Other users can read the file, and must not be able to.
     #[error("can be read by others (its mode is {0:o}; run `chmod go-rwx` on it)")]
     ReadableByOthers(u32),
 }
@@ -59,8 +59,8 @@ pub fn open(path: &Path, forbidden: u32) -> Result<File, Untrusted> {
     open_checked(OpenOptions::new().read(true), path, forbidden)
 }
 
-/// Opens a regular file for reading and writing, with the same checks. It is created if it does not exist, with access
-/// for its owner only.
+/// Opens a regular file for reading and writing, with the same checks. If the file does not exist, creates it with
+/// access only for its owner.
 pub fn open_read_write(path: &Path, forbidden: u32) -> Result<File, Untrusted> {
     open_checked(
         OpenOptions::new()
@@ -74,7 +74,7 @@ pub fn open_read_write(path: &Path, forbidden: u32) -> Result<File, Untrusted> {
     )
 }
 
-/// Opens a file for a lock, and creates it if it does not exist. Its content is not changed.
+/// Opens a file for a lock. If the file does not exist, creates it. The content is not changed.
 pub fn open_lock(path: &Path) -> Result<File, Untrusted> {
     open_checked(
         OpenOptions::new()

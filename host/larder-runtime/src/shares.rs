@@ -1,6 +1,6 @@
-//! What the server has a fixed number of, such as places for guests, and the share of each team. Teams share it by the rule
-//! of [`crate::ledger`]. Who cannot get its share waits, or is refused. Others do not wait behind it: whenever something is
-//! returned, the waiting team that uses least and can take it comes first.
+//! Resources with a fixed number, such as places for guests, and the share of each team. Teams share a resource by the
+//! rule of [`crate::ledger`]. A team that cannot get its share waits, or is refused. Other teams do not wait behind it:
+//! whenever a part is returned, the waiting team with the lowest use that can take it comes first.
 
 mod waiting;
 
@@ -16,8 +16,8 @@ use larder_model::name::TeamName;
 
 macro_rules! resources {
     ($($name:ident $label:literal $about:literal,)*) => {
-        /// What all teams share and what is counted. Whoever adds a resource decides how many there are, and each team has a
-        /// share of it.
+        /// The resources that all teams share and that are counted. Code that adds a resource defines how many units
+        /// there are, and each team has a share of it.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum Resource { $(#[doc = $about] $name,)* }
 
@@ -45,7 +45,7 @@ resources! {
     Spans "spans" "Places in the queue of spans for the collector.",
 }
 
-/// What the operator decides. Who uses nothing of it needs none.
+/// The values that the operator configures. A process that does not use these resources needs none.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Configured {
     /// Places for guests.
@@ -66,7 +66,7 @@ pub const SPANS: usize = 4_096;
 impl Resource {
     const COUNT: usize = Self::ALL.len();
 
-    /// How many there are, if the operator decided so.
+    /// The limit of the resource, if the operator configured it.
     pub fn limit(self, configured: Configured) -> u64 {
         let Configured {
             guests,
@@ -82,7 +82,7 @@ impl Resource {
             Self::LogBytes => log - log / 4,
             Self::Streams => streams as u64,
             Self::DnsLookups => 64,
-            // Fewer than the threads that systemd permits a service by default, which are 4,915.
+            // This is less than the number of threads that systemd permits a service by default, which is 4,915.
             Self::FolderThreads => 4_096,
             Self::AuditLines => AUDIT_LINES as u64,
             Self::Spans => SPANS as u64,
@@ -90,7 +90,7 @@ impl Resource {
     }
 }
 
-/// What the server has a fixed number of. Clones share it.
+/// The resources with a fixed number. Clones share the same resources.
 #[derive(Debug, Clone)]
 pub struct Shares(Arc<Inner>);
 
@@ -107,10 +107,10 @@ struct Shared {
     refused: AtomicU64,
 }
 
-/// What one team uses of each resource.
+/// The use of one team of each resource.
 type Account = [AtomicU64; Resource::COUNT];
 
-/// The shares of one team. Clones share them.
+/// The shares of one team. Clones share the same values.
 #[derive(Debug, Clone)]
 pub struct TeamShares(Arc<TeamInner>);
 
@@ -170,7 +170,7 @@ impl Shares {
             .collect()
     }
 
-    /// Registers how much of each resource there is, how much is used, and how often a team was refused.
+    /// Registers the limit of each resource, its use, and how often a team was refused.
     pub fn register_metrics(&self, metrics: &Metrics) {
         let limits = self.samples(
             |shared| shared.ledger.limit(),
@@ -211,7 +211,7 @@ impl Shares {
         }
     }
 
-    /// What all teams use of a resource.
+    /// The use of a resource by all teams.
     pub fn used(&self, resource: Resource) -> u64 {
         self.shared(resource).ledger.used()
     }
@@ -220,7 +220,7 @@ impl Shares {
         &self.0.resources[resource as usize]
     }
 
-    /// Gives what is free to those that wait for it.
+    /// Gives the free part of a resource to the requests that wait for it.
     fn serve(&self, resource: Resource) {
         let shared = self.shared(resource);
         shared.waiting.serve(
@@ -242,28 +242,28 @@ impl Shares {
 }
 
 impl TeamShares {
-    /// What the team uses of a resource.
+    /// The use of a resource by the team.
     pub fn used(&self, resource: Resource) -> u64 {
         self.account(resource).load(SeqCst)
     }
 
-    /// How much of a resource there is for all teams.
+    /// The limit of a resource for all teams.
     pub fn limit(&self, resource: Resource) -> u64 {
         self.shared(resource).ledger.limit()
     }
 
-    /// Whether a part of a resource is left to other teams.
+    /// Whether a part of a resource is reserved for other teams.
     pub fn is_divided(&self, resource: Resource) -> bool {
         let ledger = &self.shared(resource).ledger;
         ledger.largest_share() < ledger.limit()
     }
 
-    /// Takes so much of a resource if it is in the share of the team now. More than the largest share is never taken.
+    /// Takes this much of a resource if it is in the share of the team now. More than the largest share is never taken.
     pub fn try_take(&self, resource: Resource, amount: u64) -> Option<Taken> {
         self.try_take_all(resource, self.possible(resource, amount)?)
     }
 
-    /// Takes so much of a resource, and nothing less, if it is in the share of the team now.
+    /// Takes this much of a resource, and nothing less, if it is in the share of the team now.
     pub fn try_take_all(&self, resource: Resource, amount: u64) -> Option<Taken> {
         if self
             .shared(resource)
@@ -277,14 +277,15 @@ impl TeamShares {
                 amount,
             });
         }
-        // Somebody may have found too little while this one was counted.
+        // While this request was counted, another request may have found too little.
         self.serve_waiting(resource);
         None
     }
 
-    /// Takes so much of a resource, and waits for it behind others of the team. More than the largest share is never taken.
+    /// Takes this much of a resource, and waits for it behind other requests of the team. More than the largest share
+    /// is never taken.
     pub async fn take(&self, resource: Resource, amount: u64) -> Option<Taken> {
-        // A task whose calls never wait lets others run now and then.
+        // A task whose calls never wait yields to other tasks from time to time.
         tokio::task::coop::consume_budget().await;
         let waiting = &self.shared(resource).waiting;
         if waiting.is_empty()
@@ -294,11 +295,11 @@ impl TeamShares {
         }
         let taken = waiting.join(self.0.account.clone(), self.possible(resource, amount)?);
         self.0.shares.serve(resource);
-        // Nobody removes those that wait without giving them their part.
+        // A waiting request is not removed without its part.
         taken.await.ok()
     }
 
-    /// Counts what exists already, whatever the share of the team is.
+    /// Counts units that exist already, independently of the share of the team.
     pub fn count(&self, resource: Resource, amount: u64) -> Taken {
         self.shared(resource)
             .ledger
@@ -310,12 +311,12 @@ impl TeamShares {
         }
     }
 
-    /// Counts that the team did not get what it needs.
+    /// Counts that the team did not get the units that it needs.
     pub fn count_refusal(&self, resource: Resource) {
         self.shared(resource).refused.fetch_add(1, SeqCst);
     }
 
-    /// So much, or the largest share. None if there is nothing at all.
+    /// This amount, or the largest share. None if the resource has no units.
     fn possible(&self, resource: Resource, amount: u64) -> Option<u64> {
         Some(amount.min(self.shared(resource).ledger.largest_share())).filter(|amount| *amount > 0)
     }

@@ -1,6 +1,6 @@
-//! Threads that run as soon as they are woken. Linux lets a running thread finish its slice of about 3 ms before a thread
-//! that was woken runs, also if that one has a higher priority. Since Linux 6.12, a thread with a shorter slice does not
-//! wait. Older kernels and other systems keep their usual slice.
+//! Threads that run as soon as they are woken. On Linux, a running thread finishes its slice of about 3 ms before a
+//! woken thread runs, also if the woken thread has a higher priority. Since Linux 6.12, a thread with a shorter slice
+//! does not wait. Older kernels and other systems keep their usual slice.
 
 #![allow(
     unsafe_code,
@@ -11,7 +11,7 @@
 #[cfg(target_os = "linux")]
 const SLICE: u64 = 100_000;
 
-/// Shortens the slice of this thread. Threads and processes that it starts have the usual slice.
+/// Shortens the slice of this thread. Threads and processes that this thread starts have the usual slice.
 pub fn request_short_slice() {
     #[cfg(target_os = "linux")]
     if let Err(error) = linux::set_slice(SLICE) {
@@ -40,7 +40,7 @@ mod linux {
         }
         attributes.sched_flags = SCHED_FLAG_RESET_ON_FORK as u64;
         attributes.sched_runtime = slice;
-        // SAFETY: the kernel reads as many bytes of the structure as its field `size` says, which is its size.
+        // SAFETY: the kernel reads the number of bytes in the field `size`, which is the size of the structure.
         check(unsafe {
             syscall(
                 SYS_sched_setattr,
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
     use crate::low_priority_threads::lower_priority;
 
-    /// The slice and the priority of this thread. The slice is zero where the kernel does not tell it.
+    /// The slice and the priority of this thread. The slice is zero if the kernel does not report it.
     fn slice_and_nice() -> (u64, i32) {
         let attributes = attributes().unwrap();
         (attributes.sched_runtime, attributes.sched_nice)

@@ -8,17 +8,17 @@ use std::str::FromStr;
 use http::header::{FORWARDED, HeaderMap, HeaderName};
 
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
-/// The entry that stands for all clients of a Unix socket.
+/// The entry for all clients of a Unix socket.
 const UNIX: &str = "unix";
 
 /// The reverse proxies whose headers count.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TrustedProxies(Vec<TrustedProxy>);
 
-/// A reverse proxy, or a network of them.
+/// A reverse proxy, or a network of reverse proxies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TrustedProxy {
-    /// The addresses that have the same first bits as this one.
+    /// The addresses that have the same first bits as this address.
     Network {
         /// An address.
         address: IpAddr,
@@ -29,7 +29,7 @@ pub enum TrustedProxy {
     Unix,
 }
 
-/// The text is no address, no network and not `unix`.
+/// The text is not an address, a network or `unix`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BadProxy;
 
@@ -105,8 +105,8 @@ impl TrustedProxies {
     /// connection, or none on a Unix socket. Behind trusted proxies, the client is the last address in the
     /// headers that is not a trusted proxy.
     ///
-    /// A proxy sets one of the two headers, and may pass on the other one as it came from the client. So if
-    /// both are there and differ, neither counts.
+    /// A proxy sets one of the two headers, and may pass on the other header unchanged from the client. So if a request
+    /// has both headers and they differ, neither counts.
     pub fn client(&self, peer: Option<IpAddr>, headers: &HeaderMap) -> Option<IpAddr> {
         let peer = peer.map(|peer| peer.to_canonical());
         if !self.trusts(peer) {
@@ -126,8 +126,9 @@ impl TrustedProxies {
         self.0.iter().any(|proxy| proxy.contains(client))
     }
 
-    /// Returns the last address that is not a trusted proxy, or the first one if all are. `None` without a
-    /// header. An entry that is no address ends the search: what precedes it may be invented.
+    /// Returns the last address that is not a trusted proxy. If all addresses are trusted proxies, returns the first
+    /// one. `None` without a header. An entry that is not an address ends the search, because the entries before it may
+    /// be forged.
     fn last_untrusted(&self, clients: Option<Vec<&str>>) -> Option<Option<IpAddr>> {
         let mut last = None;
         for client in clients?.into_iter().rev() {

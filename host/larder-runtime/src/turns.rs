@@ -1,5 +1,5 @@
-//! Turns of teams at work that takes long and of which little runs at the same time. A team gets time in proportion to its
-//! weight, whatever waits of others.
+//! Turns of teams for long work of which only little may run at the same time. A team gets time in proportion to its
+//! weight, independently of the amount of waiting work of other teams.
 
 mod schedule;
 
@@ -11,10 +11,10 @@ use tokio::sync::{Notify, oneshot};
 pub use self::schedule::Schedule;
 use larder_model::name::TeamName;
 
-/// The weight of a team that has no other one.
+/// The weight of a team without a configured weight.
 pub const EQUAL_WEIGHT: Duration = Duration::from_secs(1);
 
-/// The turns. Clones share them.
+/// The turns. Clones share the same turns.
 #[derive(Debug, Clone)]
 pub struct Turns(Arc<Inner>);
 
@@ -32,14 +32,14 @@ struct State {
     free: usize,
 }
 
-/// Somebody who waits for a turn, until the receiver of the turn is dropped.
+/// A waiting request for a turn, until the receiver of the turn is dropped.
 #[derive(Debug)]
 struct Waiter {
     team: TeamName,
     turn: oneshot::Sender<Turn>,
 }
 
-/// The turn of a team. It ends on drop, and its time is charged to the team then.
+/// The turn of a team. It ends on drop. Then its time is charged to the team.
 #[derive(Debug)]
 pub struct Turn {
     turns: Turns,
@@ -73,13 +73,13 @@ impl Turns {
         );
         self.begin_next();
         self.0.arrived.notify_waiters();
-        // Nobody is removed without a turn.
+        // A waiting request is not removed without a turn.
         received.await.ok()
     }
 
     /// Begins as many turns as can begin.
     fn begin_next(&self) {
-        // A turn that nobody waits for any more ends without the lock, because that begins another one.
+        // A turn whose request does not wait any more ends without the lock, because its end begins another turn.
         let mut not_received = Vec::new();
         let mut state = self.lock();
         while state.free > 0 {
@@ -153,7 +153,7 @@ mod tests {
         let mut other = take(&new);
         assert!(poll!(other.as_mut()).is_pending());
         wanted.await;
-        // Who does not wait any more gets no turn.
+        // A request that does not wait any more gets no turn.
         drop(second);
         drop(first);
         let other = other.await.unwrap();

@@ -1,7 +1,6 @@
-//! Batches responses on one runtime thread. A batch is everything that the thread does between two parks.
-//! Responses of guests that ran in the same batch are sent together at its end, so that a client on the same
-//! machine is woken once for all of them. Waking a client takes longer than everything else that a small
-//! response needs.
+//! Batches responses on one runtime thread. A batch is all work that the thread does between two parks. Responses of
+//! guests that ran in the same batch are sent together at the end of the batch, so that a client on the same machine is
+//! woken once for all of them. Waking a client takes longer than all other work for a small response.
 
 use std::cell::Cell;
 use std::future::poll_fn;
@@ -9,9 +8,9 @@ use std::task::Poll;
 
 #[derive(Debug, Clone, Copy)]
 struct Batch {
-    /// How often a guest ran in this batch.
+    /// The number of times that a guest ran in this batch.
     guests: u32,
-    /// Whether one of them ran for long. Then responses are not delayed to the end of the batch.
+    /// Whether a guest ran for a long time in this batch. Then responses are not delayed to the end of the batch.
     is_long: bool,
 }
 
@@ -29,7 +28,7 @@ pub fn start() {
     BATCH.set(EMPTY);
 }
 
-/// Records that a guest ran on this thread, and whether it ran for long.
+/// Records that a guest ran on this thread, and whether it ran for a long time.
 pub fn guest_ran(long: bool) {
     let Batch { guests, is_long } = BATCH.get();
     BATCH.set(Batch {

@@ -1,5 +1,5 @@
-//! The cache of compiled components and libraries on disk. The key of an entry is the digest of what was compiled and of
-//! the engine's settings.
+//! The cache of compiled components and libraries on disk. The key of an entry is the digest of the compiled bytes and
+//! of the engine's settings.
 //!
 //! An entry is machine code that will be executed. So each entry has a seal (a message authentication code,
 //! see [`seal`]), and the code is used only if the seal matches the file that is mapped. An entry without a
@@ -41,18 +41,19 @@ const TEMP_PREFIX: &str = ".draft-";
 pub struct Config {
     /// The folder.
     pub location: CacheLocation,
-    /// Maximum total size of all entries, in bytes. What is in use is kept, so code that does not fit beside it is not used.
+    /// Maximum total size of all entries, in bytes. Entries in use are kept, so code that does not fit beside them is
+    /// not used.
     pub size: u64,
-    /// Entries that were not used for this long are removed.
+    /// Entries that were not used for this time are removed.
     pub age: Duration,
 }
 
 /// The folder of the cache.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CacheLocation {
-    /// A configured folder. It is an error if it cannot be used.
+    /// A configured folder. If it cannot be used, that is an error.
     Configured(PathBuf),
-    /// The default folder of the platform. If it or its key cannot be created, a temporary folder is used.
+    /// The default folder of the platform. If the folder or its key cannot be created, a temporary folder is used.
     Default(PathBuf),
     /// A temporary folder, which is deleted at exit.
     Temporary,
@@ -67,14 +68,14 @@ pub enum CacheLocation {
 pub struct CacheError {
     /// The folder.
     pub path: PathBuf,
-    /// What is wrong with it; completes the sentence "the cache folder …".
+    /// What is wrong with the folder; completes the sentence "the cache folder …".
     pub problem: String,
 }
 
-/// The cache. All of its methods block the calling thread.
+/// The cache. All methods block the calling thread.
 pub(super) struct Cache {
     folder: PathBuf,
-    /// Deletes the folder on drop, if it is a temporary one.
+    /// Deletes the folder on drop, if the folder is temporary.
     _temp_dir: Option<TempDir>,
     key: Key,
     engine: Engine,
@@ -84,18 +85,18 @@ pub(super) struct Cache {
     libraries: Pins<Module>,
 }
 
-/// Keeps an entry in the cache. It has the code from when the entry was mapped. Whoever finds an entry that is in use
-/// gets the same code: it, its memory image and its metadata exist once, whatever number of providers it has.
+/// Keeps an entry in the cache, and holds its code after the entry was mapped. If several providers use an entry, all
+/// of them get the same code: the code, its memory image and its metadata exist once.
 pub(super) type Pin<T> = OnceLock<MappedCode<T>>;
 
 /// Code that is in use.
 pub(super) struct MappedCode<T> {
     code: T,
-    /// What it takes of the cache. Each entry belongs to one team.
+    /// The part of the cache's size that this code takes. Each entry belongs to one team.
     _size: Taken,
 }
 
-/// Why an entry with a matching seal cannot be used. It may be used later.
+/// Why an entry with a matching seal cannot be used now. It may be usable later.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Unusable {
     #[error(transparent)]
@@ -137,7 +138,7 @@ impl<T> Pins<T> {
     }
 }
 
-/// Code from the cache. Its entry is not removed while the pin exists.
+/// Code from the cache. The entry of the code is not removed while this value exists.
 #[derive(Clone)]
 pub(super) struct CacheEntry<T> {
     pub(super) code: T,
@@ -145,7 +146,7 @@ pub(super) struct CacheEntry<T> {
 }
 
 impl Cache {
-    /// Opens the folder and reads its key; both are created if necessary.
+    /// Opens the folder and reads its key. If one of them does not exist, creates it.
     pub(super) fn open(config: &Config, engine: &Engine) -> Result<Self, CacheError> {
         let (folder, temp_dir, key) = folder::open(&config.location)?;
         let mut settings = DefaultHasher::new();
@@ -162,8 +163,8 @@ impl Cache {
         })
     }
 
-    /// Returns compiled code of a team, if the cache has it with a matching seal. An error if this process cannot execute
-    /// compiled code, or if the code does not fit beside what is in use.
+    /// Returns compiled code of a team, if the cache has it with a matching seal. Fails if this process cannot execute
+    /// compiled code, or if the code does not fit beside the code that is in use.
     pub(super) fn find<T: Code>(
         &self,
         digest: Digest,
@@ -204,7 +205,8 @@ impl Cache {
         }
     }
 
-    /// Counts the code as used by the team. If that is more than its share, the code is not used, and its entry may be removed.
+    /// Counts the code as used by the team. If the code exceeds the share of the team, it is not used, and its entry
+    /// may be removed.
     fn use_mapped<T: Code>(
         &self,
         code: T,
@@ -213,7 +215,7 @@ impl Cache {
         team: &TeamShares,
     ) -> Result<CacheEntry<T>, Unusable> {
         if let Some(size) = team.try_take_all(Resource::Code, bytes) {
-            // Another thread may have mapped the entry meanwhile.
+            // Another thread may have mapped the entry in the meantime.
             let mapped = pin.get_or_init(|| MappedCode { code, _size: size });
             return Ok(CacheEntry {
                 code: mapped.code.clone(),
@@ -235,8 +237,8 @@ impl Cache {
         temp_file_in(&self.folder)
     }
 
-    /// Turns a temporary file with compiled code into an entry, then removes old entries if the cache is too
-    /// large. The entry is not removed while the result exists.
+    /// Makes an entry from a temporary file with compiled code. Then removes old entries if the cache is too large. The
+    /// new entry is not removed while the result exists.
     pub(super) fn insert<T: Code>(
         &self,
         digest: Digest,
@@ -246,21 +248,21 @@ impl Cache {
         let pin = T::pins(self).pin(name.clone());
         let path = self.code_path(&name);
         let seal = self.key.seal(&name, &mut temp_file.reopen()?)?;
-        // Neither file is forced to the disk, because somebody may wait. After a power failure, what was lost is
-        // noticed by the seal, as long as the seal has no mark.
+        // Neither file is forced to the disk, because somebody may wait. After a power failure, the seal shows that
+        // data were lost, as long as the seal has no mark.
         let seal_file = self.write_seal(&seal)?;
-        // The seal is written first, so that a process that sees the code also sees its seal. Both files are
-        // renamed into place, because another process may have mapped the previous files.
+        // The seal is written first, so that a process that finds the code also finds its seal. Both files are renamed
+        // into place, because another process may have mapped the previous files.
         seal_file.persist(self.seal_path(&name))?;
         temp_file.persist(path)?;
         self.sweep(self.config.size);
         Ok(pin)
     }
 
-    /// Writes a seal that also covers the fingerprint of the verified file. If that fails, the code is only
-    /// verified in full again the next time.
+    /// Writes a seal that also covers the fingerprint of the verified file. If writing fails, the code is only verified
+    /// in full again the next time.
     fn update_seal(&self, name: &str, verified: &VerifiedCode, new_seal: &[u8]) {
-        // From now on the code is not read before it is used, so it must be what is on the disk.
+        // From now on the code is not read before it is used, so the verified bytes must be on the disk.
         let written = verified.file().sync_all().and_then(|()| {
             let temp_file = self.write_seal(new_seal)?;
             temp_file.as_file().sync_all()?;
@@ -277,7 +279,7 @@ impl Cache {
         Ok(temp_file)
     }
 
-    /// Records that an entry is used which is mapped already.
+    /// Records a use of an entry that is already mapped.
     fn record_use(&self, name: &str) {
         // The seal is missing if another process removed the entry.
         if let Ok(seal) = File::open(self.seal_path(name)) {
@@ -301,7 +303,7 @@ impl Cache {
         self.folder.join(name).with_extension("seal")
     }
 
-    /// Removes an entry if it exists. Whoever uses its code continues to use it.
+    /// Removes an entry if it exists. Guests that use its code continue to use it.
     pub(super) fn remove_entry(&self, digest: Digest) {
         self.remove(&self.entry_name(digest));
     }
@@ -313,14 +315,14 @@ impl Cache {
     }
 }
 
-/// Sets the modification time of a seal, which is the time of the last use. If it cannot be set, the entry is only
-/// removed earlier.
+/// Sets the modification time of a seal, which is the time of the last use. If this fails, the entry is only removed
+/// earlier.
 fn set_used(seal: &File) {
     let _ = seal.set_modified(SystemTime::now());
 }
 
-/// Creates a temporary file. It is locked while this process has it open, so that sweeping can tell whether it was
-/// left by a process that was killed.
+/// Creates a temporary file. It is locked while this process has it open, so that sweeping can recognize a file that a
+/// killed process left.
 fn temp_file_in(folder: &Path) -> io::Result<NamedTempFile> {
     let temp_file = tempfile::Builder::new()
         .prefix(TEMP_PREFIX)

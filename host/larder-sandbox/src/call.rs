@@ -70,9 +70,9 @@ impl<'a, W> CallAttempt<'a, W> {
 }
 
 impl Sandbox {
-    /// Makes a call to a guest, within the limits of the lease. The guest is new and is dropped after the
-    /// call, unless `reuse_key` is given: then an idle guest with this key is used if there is one, and the
-    /// guest is kept afterwards.
+    /// Makes a call to a guest, within the limits of the lease. Without `reuse_key`, the guest is new and is dropped
+    /// after the call. With `reuse_key`, an idle guest with this key is used if there is one, and the guest is kept
+    /// after the call.
     pub(super) async fn run<W: GuestCall>(
         &self,
         compiled: Arc<CompiledComponent>,
@@ -83,7 +83,7 @@ impl Sandbox {
         guest_call: &W,
     ) -> Result<W::Output, Fault> {
         let places = compiled.places.count();
-        // Also for an idle guest, which may use the folders that it opened.
+        // The threads are reserved also for an idle guest, because it may use the folders that it opened.
         let _threads = match &lease.folder_threads {
             Some(threads) => {
                 let reserved = queue_timer.wait(threads.reserve()).await.flatten();
@@ -100,14 +100,14 @@ impl Sandbox {
             let attempt = CallAttempt::begin(guest_call, meter, reuse_key.clone(), &lease, None);
             let time_limit = attempt.time_limit;
             match self.attempt(async { Ok(guest) }, attempt).await {
-                // State that an earlier call left in the guest may be the cause.
+                // The cause may be state that an earlier call left in the guest.
                 Err(fault) if W::IS_REPEATABLE && fault.kind.may_be_caused_by_reuse() => {
                     log_retry(&lease, &fault);
                 }
                 result => return result,
             }
             // The places of the failed guest are free when the guest is cleared, unless another call takes them. The
-            // fresh guest has only the time that is left.
+            // fresh guest only has the remaining time.
             let taken = with_deadline(
                 || time_limit.deadline,
                 lease.shares.take(Resource::Guests, places),
@@ -146,8 +146,7 @@ impl Sandbox {
         let config = &meter.config;
         guest.prepare_call(deadline, meter.clone());
         let response = {
-            // Pinned here because a future that is moved by value takes space twice in the future that awaits
-            // it.
+            // Pinned here, because a future that is moved by value is stored twice in the future that awaits it.
             let call = pin!(guest.call(guest_call));
             let call = async {
                 match &config.folder_threads {
@@ -172,7 +171,7 @@ impl Sandbox {
 }
 
 impl Sandbox {
-    /// Reports that a call did not get what teams share.
+    /// Reports that a call could not get resources that teams share.
     fn refuse(&self, lease: &Lease, resource: Resource) -> Fault {
         lease.shares.count_refusal(resource);
         if lease.log.is_first(NOTHING_LEFT, resource.label(), "") {
@@ -204,7 +203,7 @@ impl Sandbox {
     }
 }
 
-/// Logs that a reused guest failed. The call may succeed, and then nothing else shows why the guest trapped.
+/// Logs that a reused guest failed. The repeated call may succeed, and then no other line shows why the guest trapped.
 fn log_retry(lease: &Lease, fault: &Fault) {
     const MESSAGE: &str = "reused guest failed, calling a fresh one";
     if !lease.log.is_first(MESSAGE, fault.kind.as_str(), "") {

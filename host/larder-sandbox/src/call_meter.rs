@@ -1,5 +1,5 @@
-//! Measures the CPU time of one call, including the opening and the clearing of its guest, and charges it to the
-//! provider and its team. Time that the system spends for the guest counts too.
+//! Measures the CPU time of one call and charges it to the provider and its team. The time for opening and clearing the
+//! guest, and the time that the system spends for the guest, count too.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -12,8 +12,8 @@ use super::ticker::{LongRunReports, TICK};
 use larder_runtime::metrics::process::thread_cpu_time;
 use larder_runtime::yield_batch;
 
-/// A poll up to this long is measured with the monotonic clock, because little else runs on the thread in
-/// that time. Reading the thread's CPU clock takes a system call each time.
+/// A poll up to this length is measured with the monotonic clock, because few other tasks run on the thread in that
+/// time. A read of the thread's CPU clock takes a system call.
 const SHORT_POLL: Duration = Duration::from_micros(300);
 
 /// The CPU time of one call.
@@ -33,18 +33,18 @@ impl CallMeter {
         })
     }
 
-    /// Starts with another guest, which has the whole CPU time.
+    /// Starts with another guest, for which the whole CPU time is available.
     pub(super) fn restart(&self) {
         self.used.store(0, Relaxed);
         self.out_of_cpu.store(false, Relaxed);
     }
 
-    /// CPU time that the guest has used, without the poll that is in progress.
+    /// CPU time that the guest has used, without the current poll.
     pub(super) fn used(&self) -> Duration {
         Duration::from_nanos(self.used.load(Relaxed))
     }
 
-    /// Records that the guest was ended because it used its CPU time.
+    /// Records that the guest was ended because it used all of its CPU time.
     pub(super) fn set_out_of_cpu(&self) {
         self.out_of_cpu.store(true, Relaxed);
     }
@@ -53,7 +53,7 @@ impl CallMeter {
         self.out_of_cpu.load(Relaxed)
     }
 
-    /// Polls the call on the thread that received it. Returns also whether it has to be moved.
+    /// Polls the call on the thread that received it. Also returns whether the call has to be moved.
     pub(super) fn poll_on_receiver<T>(
         &self,
         long_runs: &LongRunReports,
@@ -64,7 +64,7 @@ impl CallMeter {
         let start = Instant::now();
         let (polled, is_moved) = poll_on_receiver(start, poll);
         let elapsed = start.elapsed();
-        // A provider with a long poll is measured with the CPU clock from then on.
+        // If this poll was long, the next poll of the provider is measured with the CPU clock.
         metrics.set_long_polls(elapsed > SHORT_POLL);
         yield_batch::guest_ran(elapsed > SHORT_POLL);
         if elapsed > TICK {

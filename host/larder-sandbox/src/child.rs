@@ -1,9 +1,9 @@
-//! The compiler process, which runs as a subcommand of this program. It limits its own resources before it
-//! reads any input, compiles the component that it reads from stdin, and writes the machine code to stdout.
-//! It is given no paths, no environment and no secrets.
+//! The compiler process, which runs as a subcommand of this program. It limits its own resources before it reads any
+//! input, compiles the component that it reads from stdin, and writes the machine code to stdout. The process gets no
+//! paths, no environment and no secrets.
 //!
-//! Functions that did not change since an earlier revision are not compiled again: the process reads them after the
-//! component, and writes those of the new revision after its code.
+//! Functions that did not change since an earlier revision are not compiled again: the process reads the known
+//! functions after the component, and writes the functions of the new revision after its code.
 
 mod functions;
 mod output;
@@ -47,7 +47,7 @@ pub struct ProcessLimits {
 }
 
 impl ProcessLimits {
-    /// The limit for the code, the functions, for which it is the same, and the trailer.
+    /// The limit for the whole output: the code, the functions, which have the same limit, and the trailer.
     fn whole_output(&self) -> u64 {
         self.code
             .saturating_mul(2)
@@ -55,22 +55,22 @@ impl ProcessLimits {
     }
 }
 
-/// What the process reads from stdin, and how it compiles that.
+/// What the process reads from stdin, and how the process compiles it.
 #[derive(Debug, Clone, Copy)]
 pub struct Task {
     /// The size of the component in bytes.
     pub size: u64,
     /// The size of the functions of an earlier revision in bytes, which follow the component.
     pub functions: u64,
-    /// Whether to use and to write functions at all.
+    /// Whether functions are used and written.
     pub reuse: bool,
     /// By how much the nice value of the process is raised.
     pub nice: i32,
     /// Whether the code is to be optimised.
     pub is_optimised: bool,
-    /// Whether it compiles a library, which is a module, and not a component.
+    /// Whether the process compiles a library instead of a component. A library is a module.
     pub is_library: bool,
-    /// Whether the component may be compiled again, to store functions under more keys.
+    /// Whether the component may be compiled again in order to store functions under more keys.
     pub recompiles: bool,
 }
 
@@ -115,7 +115,7 @@ pub fn compile_component(task: &Task, limits: &ProcessLimits) -> Result<(), Chil
         compiled,
         ..Output::default()
     };
-    // Written before anything else can fail. The server knows from it that the component was compiled.
+    // The code is written before any other step can fail. It shows the server that the component was compiled.
     let written = output::write_code(&code, &mut output);
     written.map_err(|error| ChildError::Io("write the code", error))?;
     drop(code);
@@ -154,7 +154,7 @@ fn precompile(
     code.map_err(|error| rejected(bytes, &error))
 }
 
-/// Writes what follows the code: the functions, unless they are too large, and the trailer.
+/// Writes the rest of the output after the code: the functions, unless they are too large, and the trailer.
 fn write_rest(
     functions: Option<&Functions>,
     limits: &ProcessLimits,
@@ -193,8 +193,8 @@ fn apply_limits(task: &Task, limits: &ProcessLimits) -> Result<(), ChildError> {
         limits.code,
         limits.whole_output(),
     )?;
-    // A process that is paused does not notice that its stdin is closed. Failure is ignored: only a server that crashes
-    // leaves such a process behind.
+    // A paused process does not detect that its stdin is closed. Failure is ignored, because such a process remains
+    // only after a crash of the server.
     #[cfg(target_os = "linux")]
     let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
     // Other systems do not enforce this limit or do not have it.
@@ -203,7 +203,7 @@ fn apply_limits(task: &Task, limits: &ProcessLimits) -> Result<(), ChildError> {
     Ok(())
 }
 
-/// Sets a limit, but never above the one that is in force already.
+/// Sets a limit, but not above the current limit.
 fn set_limit(
     what: &'static str,
     resource: Resource,
@@ -237,7 +237,8 @@ fn read(size: u64) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Exits the process when stdin is closed: the server keeps it open, so it was killed or has given up.
+/// Exits the process when stdin is closed. The server keeps stdin open, so a closed stdin means that the server was
+/// killed or ended the compilation.
 fn exit_when_stdin_closes() -> io::Result<()> {
     let wait = || {
         let _ = io::stdin().lock().read(&mut [0]);

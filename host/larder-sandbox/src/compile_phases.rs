@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use super::child::Output;
 
-/// Where the time of a compilation went. All of it is zero if the code was in the cache.
+/// How long each phase of a compilation took. All phases are zero if the code was in the cache.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CompilePhases {
-    /// It waited for other compilations.
+    /// The component waited for other compilations.
     pub queue: Duration,
     /// The process started and ended.
     pub start: Duration,
@@ -27,12 +27,12 @@ pub struct CompilePhases {
     pub map: Duration,
     /// How many functions were taken from the previous revision.
     pub reused: u64,
-    /// How many functions were compiled, where functions can be taken from a previous revision.
+    /// How many functions were compiled, if functions can be taken from a previous revision.
     pub compiled: u64,
 }
 
 impl CompilePhases {
-    /// The phases of a process that took this long, and of sealing its code.
+    /// The phases of a process that took this long, and the time for sealing its code.
     pub(crate) fn of_process(process: Duration, output: &Output, seal: Duration) -> Self {
         let Output {
             read,
@@ -43,7 +43,7 @@ impl CompilePhases {
             compiled,
             ..
         } = *output;
-        // Untrusted figures, which may be too large for a sum.
+        // These figures are not trusted. Their sum may overflow.
         let inside = [read, compile, recompilation, write]
             .into_iter()
             .fold(Duration::ZERO, Duration::saturating_add);

@@ -52,30 +52,30 @@ pub enum Rejection {
     /// The engine rejects the component.
     #[error("it is not a valid component (truncated, damaged, or in a newer format): {0}")]
     Invalid(String),
-    /// It requires features of WebAssembly that the engine does not support.
+    /// The component requires features of WebAssembly that the engine does not support.
     #[error(
         "it requires features of WebAssembly that this host does not support: {0}; build it without them"
     )]
     UnsupportedFeatures(String),
-    /// It imports something that the host does not offer.
+    /// The component imports something that the host does not offer.
     #[error("it imports `{0}`, which this host does not offer")]
     UnknownImport(String),
-    /// It does not export the required interface.
+    /// The component does not export the required interface.
     #[error(
         "it does not export `larder:provider/resource-provider@0.1.0`, so it is not a provider"
     )]
     NotAProvider,
-    /// It is built for a newer version of the contract.
+    /// The component is built for a newer version of the contract.
     #[error(
         "it is built for version {0} of the contract; this host supports {CONTRACT_VERSION}: update larder or rebuild the component with the contract that `larder bindings wit` writes"
     )]
     NewerContract(String),
-    /// It is built for an older or a preliminary version of the contract.
+    /// The component is built for an older or a preliminary version of the contract.
     #[error(
         "it is built for version {0} of the contract; this host supports {CONTRACT_VERSION}: rebuild the component with the contract that `larder bindings wit` writes"
     )]
     OtherContract(String),
-    /// It exports the required names with other types.
+    /// The component exports the required names with other types.
     #[error(
         "its types do not match the contract: {0}; build it with the WIT that `larder bindings wit` writes"
     )]
@@ -84,7 +84,7 @@ pub enum Rejection {
     /// another attempt may succeed.
     #[error("it could not be compiled: {0}")]
     Compiler(String),
-    /// Its code is more than the team can use of the cache at the moment.
+    /// The code of the component does not fit into the share of the cache that the team can use at the moment.
     #[error("{0}")]
     NoRoom(String),
     /// The operating system does not let this process execute compiled code.
@@ -101,12 +101,12 @@ impl From<UnsupportedContract> for Rejection {
     }
 }
 
-/// A component that was checked, compiled and linked; guests are instantiated from it.
+/// A component that was checked, compiled and linked. Guests are instantiated from it.
 pub struct CompiledComponent {
     pub(super) pre: InstancePre<GuestState>,
-    /// What each of its guests needs.
+    /// How many places each guest of the component needs.
     pub(super) places: Places,
-    /// Bytes of the instances of libraries that each of its guests has.
+    /// Bytes of the library instances of each guest.
     pub(super) library_instances: u64,
     /// Keeps its entries in the cache.
     _pins: Pins,
@@ -115,24 +115,24 @@ pub struct CompiledComponent {
     pub(super) resources: resource_provider::GuestIndices,
     /// The function `read-resource`, which is called most.
     pub(super) read: ComponentExportIndex,
-    /// The functions of `completion-provider`, if it exports that.
+    /// The functions of `completion-provider`, if the component exports it.
     pub(super) completion: Option<completion_provider::GuestIndices>,
-    /// The functions of `version-provider`, if it exports that.
+    /// The functions of `version-provider`, if the component exports it.
     pub(super) versions: Option<version_provider::GuestIndices>,
-    /// The functions of `tool-provider`, if it exports that.
+    /// The functions of `tool-provider`, if the component exports it.
     pub(super) tools: Option<tool_provider::GuestIndices>,
-    /// The function `call-tool`, if it exports `tool-provider`.
+    /// The function `call-tool`, if the component exports `tool-provider`.
     pub(super) call_tool: Option<ComponentExportIndex>,
-    /// The functions of `prompt-provider`, if it exports that.
+    /// The functions of `prompt-provider`, if the component exports it.
     pub(super) prompts: Option<prompt_provider::GuestIndices>,
-    /// The functions of `search-provider`, if it exports that.
+    /// The functions of `search-provider`, if the component exports it.
     pub(super) search: Option<search_provider::GuestIndices>,
-    /// The functions of `settings-provider`, if it exports that.
+    /// The functions of `settings-provider`, if the component exports it.
     pub(super) settings: Option<settings_provider::GuestIndices>,
     imports: Vec<String>,
     /// Present if the code is to be replaced by optimised code.
     first_tier: Option<GaugeGuard>,
-    /// Whether its provider uses other code by now.
+    /// Whether the provider uses other code by now.
     is_replaced: AtomicBool,
 }
 
@@ -177,8 +177,8 @@ impl CachedComponent {
 }
 
 impl Sandbox {
-    /// Checks, compiles and links a component. It is compiled in a separate process unless it is in the
-    /// cache. Dropping the future kills that process.
+    /// Checks, compiles and links a component. If the component is not in the cache, a separate process compiles it.
+    /// Dropping the future kills that process.
     pub async fn compile(
         &self,
         team: &TeamName,
@@ -201,7 +201,7 @@ impl Sandbox {
         self.link(self.compile_for(&job, hashed).await?.0)
     }
 
-    /// Checks and compiles a component, and returns where the time went. Dropping the future kills the process.
+    /// Checks and compiles a component, and returns how long the phases took. Dropping the future kills the process.
     pub async fn compile_for(
         &self,
         job: &CompileJob<'_>,
@@ -232,7 +232,7 @@ impl Sandbox {
         Some(CachedComponent { digest, code })
     }
 
-    /// Records the digest of the file with this fingerprint. The fingerprint must be settled, and the same
+    /// Records the digest of the file with this fingerprint. The fingerprint must be settled, and must be the same
     /// before and after the file was read.
     pub async fn record_digest(&self, fingerprint: FileFingerprint, digest: Digest) {
         self.compiler.record_digest(fingerprint, digest).await;
@@ -327,12 +327,12 @@ impl CompiledComponent {
         self.first_tier.is_some()
     }
 
-    /// Records that its provider uses other code from now on.
+    /// Records that the provider uses other code from now on.
     pub(super) fn set_replaced(&self) {
         self.is_replaced.store(true, Ordering::Relaxed);
     }
 
-    /// Whether its provider uses other code by now.
+    /// Whether the provider uses other code by now.
     pub(super) fn is_replaced(&self) -> bool {
         self.is_replaced.load(Ordering::Relaxed)
     }
@@ -342,8 +342,8 @@ impl CompiledComponent {
         &self.imports
     }
 
-    /// Loads the functions of the required interface from an instance, after checking the types of the
-    /// optional interfaces as well. Wasmtime can check function types only in an instance.
+    /// Loads the functions of the required interface from an instance. Also checks the types of the optional
+    /// interfaces, because Wasmtime can check function types only in an instance.
     pub(super) fn load_checked(
         &self,
         store: &mut Store<GuestState>,

@@ -11,7 +11,7 @@ use super::tier::Tier;
 /// The code of a component.
 pub(super) struct CompiledCode {
     pub(super) entry: CacheEntry<Component>,
-    /// The libraries that it imports: those that were compiled on their own.
+    /// The libraries that the component imports because they were compiled separately.
     pub(super) libraries: Vec<CompiledLibrary>,
     pub(super) tier: Tier,
 }
@@ -27,7 +27,7 @@ impl CompiledCode {
     }
 }
 
-/// A library, and the name of the import that replaces it.
+/// A library, and the name of the import that replaces the library.
 pub(super) struct CompiledLibrary {
     pub(super) name: String,
     pub(super) entry: CacheEntry<Module>,

@@ -1,7 +1,8 @@
-//! Compiles components in a separate process, and stores the code in the cache. A separate process is used because
-//! compiling takes seconds on all processors and hundreds of megabytes that the allocator would never return, and
-//! because a hostile component can then harm only that process. The server itself only separates libraries, within limits.
-//! One component of each priority is compiled at a time, in at most two processes; those of other teams may be paused.
+//! Compiles components in a separate process, and stores the code in the cache. A separate process is used for two
+//! reasons. Compiling takes seconds on all processors, and hundreds of megabytes that the allocator would never return.
+//! A hostile component can then harm only that process. The server itself only separates libraries, within limits. One
+//! component of each priority is compiled at a time, in at most two processes. Meanwhile, processes of other teams may
+//! be paused.
 
 mod parts;
 mod process;
@@ -38,10 +39,10 @@ const UNUSABLE: &str =
 
 const STOPS: &str = "the server stops";
 
-/// Why one run of the compiler process gave no code that can be used.
+/// Why one run of the compiler process did not produce usable code.
 struct Failure {
     rejection: Rejection,
-    /// Whether the process wrote code before it failed, so it had compiled the component.
+    /// Whether the process wrote code before it failed, which shows that it had compiled the component.
     has_compiled: bool,
     /// Whether the process was ended because it took too long.
     is_timeout: bool,
@@ -78,7 +79,7 @@ pub struct Config {
 pub(super) struct Compiler {
     config: Config,
     cache: Arc<Cache>,
-    /// One for each priority, because a compilation of a lower priority may get little CPU time.
+    /// There is one queue for each priority, because a compilation of a lower priority may get little CPU time.
     queues: [Queue; Priority::COUNT],
     shares: Shares,
     drain: Drain,
@@ -115,8 +116,8 @@ impl Compiler {
         })
     }
 
-    /// Returns the compiled form of a file with this fingerprint, and its digest, if both are cached for this
-    /// team.
+    /// Returns the compiled form of a file with this fingerprint, and the digest of the file, if both are cached for
+    /// this team.
     pub(super) async fn find_cached(
         &self,
         team: &TeamName,
@@ -131,7 +132,7 @@ impl Compiler {
             let code = CompiledCode::without_libraries(entry, Tier::Optimised);
             Some((digest, code))
         });
-        // On any error the file itself is read and compiled.
+        // After any error, the file itself is read and compiled.
         found.await.ok().flatten()
     }
 
@@ -141,15 +142,15 @@ impl Compiler {
         team: &TeamName,
         digest: Digest,
     ) -> Option<CompiledCode> {
-        // On any error the component is compiled.
+        // After any error, the component is compiled.
         self.find_any(team, cache_key(team, digest), &[Tier::Optimised])
             .await
             .ok()
             .flatten()
     }
 
-    /// Records the digest of the file with this fingerprint. If that fails, the file is only read again at
-    /// the next start.
+    /// Records the digest of the file with this fingerprint. If this fails, the file is only read again at the next
+    /// start.
     pub(super) async fn record_digest(&self, fingerprint: FileFingerprint, digest: Digest) {
         let written = self
             .run_blocking(move |cache| cache.record_digest(&fingerprint, &digest))
@@ -171,7 +172,8 @@ impl Compiler {
         self.cache.remove_unused();
     }
 
-    /// Returns a component from the cache, compiling it first if necessary, and where the time went.
+    /// Returns a component from the cache, and how long each phase took. If the cache does not have the component,
+    /// compiles it first.
     pub(super) async fn get_or_compile(
         &self,
         job: &CompileJob<'_>,
@@ -203,7 +205,7 @@ impl Compiler {
         mut stopwatch: Stopwatch,
     ) -> Result<(CompiledCode, CompilePhases), Rejection> {
         let waited = stopwatch.lap();
-        // Another call may have compiled the same component meanwhile.
+        // Another call may have compiled the same component in the meantime.
         let tiers = job.usable_tiers(bytes.len());
         if let Some(code) = self.find_any(job.team, key, tiers).await? {
             let phases = CompilePhases {
@@ -241,7 +243,8 @@ impl Compiler {
                 libraries,
                 tier,
             });
-            // The parts may have been compiled for different components, so the limit of their sum is checked here too.
+            // The parts may have been compiled for different components, so the limit of their sum is also checked
+            // here.
             if let Some(code) =
                 code.filter(|code| tier != Tier::Split || code.size() <= self.config.code)
             {
@@ -266,7 +269,8 @@ impl Compiler {
         })
     }
 
-    /// Compiles a component: without its libraries if it has any, because that is fastest, and otherwise as a whole.
+    /// Compiles a component. If it has libraries, compiles it without its libraries, because that is fastest. Otherwise
+    /// compiles it as a whole.
     async fn compile(
         &self,
         job: &RunningJob<'_>,
@@ -296,8 +300,8 @@ impl Compiler {
         Ok(compiled)
     }
 
-    /// Runs the compiler process once, and makes an entry of the cache from its output. The time of an earlier run,
-    /// since the stopwatch was started, counts as a part of this one.
+    /// Runs the compiler process once, and makes an entry of the cache from its output. The time of an earlier run
+    /// since the stopwatch was started counts as a part of this run.
     async fn compile_once<T: Code>(
         &self,
         job: &RunningJob<'_>,
@@ -327,7 +331,7 @@ impl Compiler {
         let found = self.find(job.job.team, digest).await;
         drop(pin);
         if let Err(Rejection::NoRoom(_)) = found {
-            // It could not be removed before.
+            // The entry could not be removed before.
             self.run_blocking(Cache::remove_unused).await?;
         }
         let entry = found?.ok_or_else(|| Rejection::Compiler(UNUSABLE.into()))?;
@@ -355,7 +359,8 @@ impl Compiler {
             .await?
             .map_err(unwritable)?;
         if let Err(failure) = process::compile(&self.config, job, input, stdout).await {
-            // The code is the first that it writes. If its size is unknown, the component is rejected as without it.
+            // The process writes the code first. If the size of the file is unknown, the component is rejected as if
+            // there were no code.
             let has_compiled = temp_file
                 .as_file()
                 .metadata()
@@ -370,7 +375,8 @@ impl Compiler {
         Ok((temp_file, output))
     }
 
-    /// Stores functions for the next revision, in the background. If that fails, all of its functions are compiled.
+    /// Stores functions for the next revision, in the background. If this fails, all functions of the next revision are
+    /// compiled.
     fn store_functions(&self, owner: Digest, functions: NamedTempFile) {
         let cache = self.cache.clone();
         self.drain.spawn_blocking(move || {
@@ -387,7 +393,7 @@ impl Compiler {
     ) -> Result<T, Rejection> {
         let cache = self.cache.clone();
         let work = self.drain.spawn_blocking(move || work(&cache));
-        // If wasmtime panics over a component, only this component is rejected.
+        // If wasmtime panics because of a component, only this component is rejected.
         work.await
             .map_err(|error| Rejection::Compiler(format!("the engine panicked: {error}")))
     }

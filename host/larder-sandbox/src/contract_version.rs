@@ -13,8 +13,8 @@ const OFFERED_INTERFACES: [&str; 6] = [
     "interaction-types",
     "interaction-host",
 ];
-/// Whether the host offers an import. Checked here and not by the linker, so that the error has the name that
-/// the author used.
+/// Whether the host offers an import. This is checked here instead of in the linker, so that the error contains the
+/// name that the author used.
 pub(super) fn is_offered(import: &str) -> bool {
     let (interface, version) = import.split_once('@').unwrap_or((import, ""));
     if let Some(interface) = interface.strip_prefix(CONTRACT_PACKAGE) {

@@ -1,4 +1,4 @@
-//! The CPU time of guests is limited. A guest that computes for long is slowed down in favour of other tasks.
+//! The CPU time of guests is limited. A guest that computes for a long time is slowed down in favour of other tasks.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,19 +10,19 @@ use super::place::request_move_after;
 use super::state::GuestState;
 use super::ticker::TICK;
 
-/// Up to this number of ticks a guest only yields at each tick. A short call may cross some ticks just
-/// because its thread was preempted.
+/// Up to this number of ticks, a guest only yields at each tick. A short call may take some ticks only because its
+/// thread was preempted.
 const FREE_TICKS: u64 = 20;
-/// Up to this number of ticks a guest gets about half of a processor, and beyond it a tenth. Yielding alone
-/// is not enough: each time the guest would run for a whole tick again while all other tasks wait.
+/// Up to this number of ticks, a guest gets about half of a processor, and after that a tenth. Yielding alone is not
+/// sufficient: each time, the guest would run for a whole tick again while all other tasks wait.
 const HALF_TICKS: u64 = 200;
-/// Minimum pause of a guest whose team has used up its CPU quota. It is paused until the excess is paid off,
-/// since otherwise many guests would take turns at exceeding the quota.
+/// Minimum pause of a guest whose team has used up its CPU quota. The guest is paused until the excess is compensated,
+/// because otherwise many guests in turn would exceed the quota.
 const MIN_QUOTA_PAUSE: Duration = Duration::from_millis(50);
 
-/// Sets the CPU deadline of a call: the guest is interrupted after `cpu_time`, and the meter records it. After the CPU time
-/// of a tick, a call is moved to a thread for long calls. Long before the end it is slowed down, and more so if its team has
-/// used up its CPU quota.
+/// Sets the CPU deadline of a call: the guest is interrupted after `cpu_time`, and the meter records it. After the CPU
+/// time of a tick, the call is moved to a thread for long calls. Long before the deadline, the guest is slowed down. It
+/// is slowed down more if its team has used up its CPU quota.
 pub(super) fn set_cpu_deadline(
     store: &mut Store<GuestState>,
     cpu_time: Duration,
@@ -33,7 +33,7 @@ pub(super) fn set_cpu_deadline(
     store.set_epoch_deadline(2);
     store.epoch_deadline_callback(move |mut store| {
         ticks += 1;
-        // Not the number of ticks: a thread does not run at each of them.
+        // The number of ticks is not used, because the thread does not run at each tick.
         if meter.used() > cpu_time {
             meter.set_out_of_cpu();
             return Ok(UpdateDeadline::Interrupt);

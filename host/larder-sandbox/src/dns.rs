@@ -1,6 +1,6 @@
-//! DNS lookups of guests. The system's resolver blocks its thread until it returns: a name server that does
-//! not answer holds the thread for that long, even if no call waits for the result any more. So a lookup
-//! holds its permit until the resolver returns, and a lookup that waits for a permit uses no thread.
+//! DNS lookups of guests. The system's resolver blocks its thread until it returns: a name server that does not answer
+//! blocks the thread for that time, also if no call waits for the result any more. So a lookup holds its permit until
+//! the resolver returns, and a lookup that waits for a permit uses no thread.
 
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs as _};
@@ -11,13 +11,13 @@ use tokio::sync::Semaphore;
 
 use larder_runtime::shares::{Resource, TeamShares};
 
-/// Maximum number of lookups at the same time, of one revision of a provider.
+/// Maximum number of lookups at the same time, for one revision of a provider.
 const MAX_PER_PROVIDER: usize = 8;
-/// Makes the lookups of one revision of a provider.
+/// Does the lookups for one revision of a provider.
 #[derive(Debug)]
 pub(super) struct DnsLookups {
     permits: Arc<Semaphore>,
-    /// Limits the lookups of all providers. The runtime has far more threads for blocking work.
+    /// Limits the lookups of all providers. The runtime has far more threads for blocking work than lookups use.
     shares: TeamShares,
 }
 
@@ -46,7 +46,7 @@ impl DnsLookups {
             .await
             .map_err(io::Error::other)?;
         let taken = self.shares.take(Resource::DnsLookups, 1).await;
-        // Not spawned through the drain: shutdown must not wait for a name server.
+        // This task is not spawned through the drain, because shutdown must not wait for a name server.
         let done = Handle::current().spawn_blocking(move || {
             let _permits = (permit, taken);
             work()

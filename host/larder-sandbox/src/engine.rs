@@ -20,8 +20,8 @@ use super::wasi_sockets::limit_sockets;
 
 /// Size of the native stack on which a guest and the host functions that it calls run, in bytes.
 const ASYNC_STACK: usize = 2 << 20;
-/// Bytes of a guest's memory that stay resident and are zeroed between two guests, instead of being returned
-/// to the system: measured best between 1 and 2 MiB for responses from 1 KiB to 1 MiB.
+/// Bytes of a guest's memory that stay resident and are zeroed between two guests, instead of being returned to the
+/// system: for responses from 1 KiB to 1 MiB, values between 1 and 2 MiB were fastest.
 const RESIDENT_MEMORY: usize = 1 << 20;
 /// Maximum number of core instances in one component. A Python component has more than ten; a higher limit
 /// costs nothing.
@@ -40,8 +40,8 @@ pub(super) fn engine(slots: u32) -> wasmtime::Result<Engine> {
     })
 }
 
-/// Creates the engine of the compiler process: it has the same settings where they affect the code, and no
-/// instance pool. It takes functions that are compiled already from `functions`, and adds the others. Engines for all
+/// Creates the engine of the compiler process: all settings that affect the code are the same, and there is no instance
+/// pool. The engine takes functions that are already compiled from `functions`, and adds new functions. Engines for all
 /// tiers accept the code of all tiers.
 pub(super) fn for_compiling(
     tier: Tier,
@@ -71,7 +71,7 @@ fn config() -> Config {
         .wasm_multi_memory(true)
         .max_wasm_stack(GUEST_STACK)
         .async_stack_size(ASYNC_STACK)
-        // A panic of Rust has eight frames of its own before those of its author.
+        // A panic of Rust has eight frames of its own before the frames of its author's code.
         .wasm_backtrace_max_frames(NonZeroUsize::new(24))
         .cranelift_opt_level(OptLevel::Speed);
     config
@@ -97,9 +97,9 @@ fn pool(slots: u32) -> PoolingAllocationConfig {
     pool
 }
 
-/// Creates a linker with everything that a component may import: the interfaces of the contract, all of WASI
-/// 0.2, and wasi:http. Functions that need a grant fail when they are called without it. They are linked
-/// nevertheless, because some languages import functions that they never use.
+/// Creates a linker with everything that a component may import: the interfaces of the contract, all of WASI 0.2, and
+/// wasi:http. If a function needs a grant and the grant is missing, calling the function fails. Such functions are
+/// linked nevertheless, because some languages import functions that they never use.
 pub(super) fn linker(engine: &Engine) -> wasmtime::Result<Linker<GuestState>> {
     let mut linker = Linker::new(engine);
     wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;

@@ -1,6 +1,6 @@
-//! Texts of errors of the engine. An error in a guest has a backtrace, and its `Display` demangles the names of functions.
-//! The guest chooses these: a name of 300 bytes in the format of C++ can stand for a text of any length. So backtraces
-//! are written here, and with a limit for each name.
+//! Texts of errors of the engine. An error in a guest has a backtrace, and its `Display` demangles the names of
+//! functions. The guest chooses these names, and a name of 300 bytes in the format of C++ can expand to a text of any
+//! length. So this module writes backtraces, with a limit for each name.
 
 use std::fmt::{self, Display, Write as _};
 
@@ -8,7 +8,7 @@ use wasmtime::{FrameInfo, WasmBacktrace};
 
 /// Maximum size of a line in bytes.
 const MAX_LINE: usize = 1 << 10;
-/// Maximum number of characters of causes that are shortened.
+/// Maximum number of characters of the causes. Longer causes are shortened.
 const MAX_CAUSES: usize = 400;
 /// Begins the text of a backtrace.
 const BACKTRACE: &str = "error while executing at wasm backtrace:";
@@ -51,7 +51,7 @@ fn function(frame: &FrameInfo) -> String {
     }
 }
 
-/// Demangles only names in the formats of Rust, because the time for these has a limit.
+/// Demangles only names in the formats of Rust, because demangling these takes a limited time.
 fn demangled(name: &str) -> String {
     match rustc_demangle::try_demangle(name) {
         Ok(name) => first_line(name),
@@ -59,10 +59,10 @@ fn demangled(name: &str) -> String {
     }
 }
 
-/// Returns the first line of a text. What follows is not even formatted.
+/// Returns the first line of a text. The rest is not formatted.
 fn first_line(text: impl Display) -> String {
     let mut line = FirstLine::default();
-    // An error means that the line is complete.
+    // An error means that the first line is complete.
     _ = write!(line, "{text}");
     line.0
 }
@@ -97,7 +97,7 @@ mod tests {
         );
         assert_eq!(demangled("_RNvC1a1b"), "a::b");
         assert_eq!(demangled("_Z1fi"), "_Z1fi", "a name of C++");
-        // References and slices in each other.
+        // References and slices that contain each other.
         for nested in ["R", "S"] {
             let name = format!("_RINvC1a1b{}uE", nested.repeat(60_000));
             assert!(demangled(&name).len() <= MAX_LINE, "{nested}");

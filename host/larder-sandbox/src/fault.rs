@@ -1,4 +1,4 @@
-//! Faults: the ways in which a guest can fail, and how they are distinguished.
+//! Faults: how a guest can fail, and how the kinds of failure are distinguished.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use super::limits::GrowthLimit;
 use larder_model::policy::Limits;
 use larder_model::size;
 
-/// A guest misbehaved. It was dropped, and the next call uses a new one.
+/// A guest misbehaved. The guest was dropped, and the next call uses a new guest.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{kind}")]
 pub struct Fault {
@@ -24,27 +24,28 @@ pub struct Fault {
 /// The kinds of fault.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum FaultKind {
-    /// It exceeded its CPU time.
+    /// The guest exceeded its CPU time.
     Cpu(Duration),
-    /// It did not respond in time.
+    /// The guest did not respond in time.
     Timeout(Duration),
-    /// It did not respond while its caller waited, which is shorter than its own limit.
+    /// The guest did not respond while its caller waited. The caller waited for a shorter time than the guest's own
+    /// limit.
     CallerTimeout(Duration),
-    /// It needed more memory than its limit.
+    /// The guest needed more memory than its limit.
     Memory(u64),
-    /// It needed a table with more elements than its limit.
+    /// The guest needed a table with more elements than its limit.
     Table(u64),
-    /// The server has no address space for its memory.
+    /// The server has no address space for the guest's memory.
     AddressSpace,
-    /// It exceeded its stack.
+    /// The guest exceeded its stack.
     Stack,
-    /// Its response exceeds the limit for one call.
+    /// The response of the guest exceeds the limit for one call.
     Result(u64),
-    /// It called `exit`.
+    /// The guest called `exit`.
     Exit(i32),
-    /// Its types differ from those of the contract.
+    /// The types of the guest differ from the types of the contract.
     Contract(String),
-    /// It trapped.
+    /// The guest trapped.
     Trap(String),
     /// No guest could be opened or continued: all slots are in use, or the team has used up its quota.
     NoCapacity,
@@ -58,7 +59,7 @@ impl Fault {
         matches!(self.kind, FaultKind::Result(_))
     }
 
-    /// Whether it did not respond while its caller waited, which is shorter than its own limit.
+    /// Whether the guest did not respond while its caller waited, for a shorter time than the guest's own limit.
     pub fn is_caller_timeout(&self) -> bool {
         matches!(self.kind, FaultKind::CallerTimeout(_))
     }
@@ -167,8 +168,8 @@ pub(super) fn classify(
     if let Some(mismatch) = error.downcast_ref::<TypeMismatch>() {
         return FaultKind::Contract(mismatch.to_string());
     }
-    // The engine does not export the types of these errors, so they are recognized by their texts. A test
-    // checks each text with the engine's current version.
+    // The engine does not export the types of these errors, so the errors are recognized by their texts. A test checks
+    // each text with the engine's current version.
     let text = causes(error);
     if text.contains("fuel allocated for hostcalls has been exhausted") {
         return FaultKind::Result(limits.result);
@@ -179,7 +180,7 @@ pub(super) fn classify(
     if text.contains("mmap failed to reserve") {
         return FaultKind::AddressSpace;
     }
-    // A guest that runs out of memory ends in the way that its language has for that, mostly a trap.
+    // When a guest runs out of memory, it ends as its language defines, mostly with a trap.
     match exceeded.growth {
         Some(GrowthLimit::Memory) => return FaultKind::Memory(limits.memory),
         Some(GrowthLimit::Table) => return FaultKind::Table(limits.table_elements),

@@ -1,7 +1,8 @@
-//! Threads for the file system calls of guests that were granted folders. A pipe without a writer, or a mount
-//! whose server is gone, can block a thread indefinitely, and nothing can interrupt it. So each such provider
-//! has a few threads of its own, and a folder that blocks them affects only its own provider. While a provider has calls
-//! or threads, its threads count in the share of its team, so a team with many providers leaves some to others.
+//! Threads for the file system calls of guests that were granted folders. A pipe without a writer, or a mount whose
+//! server is gone, can block a thread indefinitely, and such a thread cannot be interrupted. So each provider with
+//! folders has a few threads of its own, and a folder that blocks them affects only this provider. While a provider has
+//! calls or threads, its threads count in the share of its team, so that a team with many providers leaves threads for
+//! other teams.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -19,21 +20,22 @@ use larder_runtime::shares::{Resource, Taken, TeamShares};
 
 /// Maximum number of file system calls of one provider at the same time: the default of `limits.concurrency`.
 const MAX_THREADS: usize = 16;
-/// How long a thread waits for more work. Until it ends, the threads of its provider count in the share of the team.
+/// How long a thread waits for more work. Until the thread ends, the threads of its provider count in the share of the
+/// team.
 const KEEP_ALIVE: Duration = Duration::from_secs(1);
 
 thread_local! {
-    /// What a thread counts in the share of its team until it ends, also if no call waits for it any more.
+    /// What a thread takes of the share of its team. The thread takes it until it ends, also if no call waits for the
+    /// thread any more.
     static COUNTED: Cell<Option<Arc<Taken>>> = const { Cell::new(None) };
 }
 
-/// The threads of one provider. All of its revisions share them, so a new revision does not get new threads
-/// that can be blocked.
+/// The threads of one provider. All revisions of the provider share the threads, so that a new revision does not get
+/// new threads that can be blocked.
 #[derive(Debug)]
 pub(super) struct FolderThreads {
     runtime: OnceLock<Runtime>,
-    /// Limits the number of guests whose folders are being opened, including those that wait for a blocked
-    /// thread.
+    /// Limits the number of guests whose folders are being opened. Guests that wait for a blocked thread count too.
     opening: Arc<Semaphore>,
     reservation: Arc<Reservation>,
 }
@@ -42,7 +44,7 @@ pub(super) struct FolderThreads {
 #[derive(Debug)]
 struct Reservation {
     shares: TeamShares,
-    /// What was taken, as long as there are calls or threads.
+    /// The part that was taken. It is held as long as there are calls or threads.
     taken: Mutex<Weak<Taken>>,
     /// Locked by the call that reserves the threads, so that concurrent calls do not reserve them twice.
     taking: tokio::sync::Mutex<()>,
@@ -55,7 +57,7 @@ pub(super) struct FolderThreadsByProvider(
 );
 
 impl FolderThreadsByProvider {
-    /// Returns the threads of a provider. They are started at its first call.
+    /// Returns the threads of a provider. The threads are started at its first call.
     pub(super) fn of(
         &self,
         team: &TeamName,
@@ -79,7 +81,7 @@ impl Reservation {
         self.lock().upgrade()
     }
 
-    /// Takes the part for all threads of the provider, unless it has it.
+    /// Takes the part for all threads of the provider, unless the provider already has it.
     async fn take(&self) -> Option<Arc<Taken>> {
         if let Some(taken) = self.current() {
             return Some(taken);
@@ -97,7 +99,8 @@ impl Reservation {
         Some(taken)
     }
 
-    /// What a new thread holds. If the call that started it ended meanwhile, it counts alone.
+    /// Returns the part that a new thread holds. If the call that started the thread has ended in the meantime, only
+    /// this thread is counted.
     fn of_thread(&self) -> Arc<Taken> {
         self.current()
             .unwrap_or_else(|| Arc::new(self.shares.count(Resource::FolderThreads, 1)))
@@ -121,7 +124,7 @@ impl FolderThreads {
         }
     }
 
-    /// Takes the threads from the share of the team for a call. Waits as long as the team uses its share.
+    /// Takes the threads from the share of the team for a call. Waits while the team uses its whole share.
     pub(super) async fn reserve(&self) -> Option<Arc<Taken>> {
         self.reservation.take().await
     }
@@ -136,19 +139,20 @@ impl FolderThreads {
                 .thread_name("larder-folder");
             builder.thread_keep_alive(KEEP_ALIVE);
             builder.on_thread_start(move || COUNTED.set(Some(reservation.of_thread())));
-            // Only the worker parks, which does not block and stays.
+            // Only the worker parks. The worker does not block, and does not end.
             builder.on_thread_park(|| COUNTED.set(None));
             builder.enable_all().build()
         })
     }
 
-    /// Starts the runtime if it is not running. If that fails, the next call tries again.
+    /// Starts the runtime if it is not running. If this fails, the next call tries again.
     fn get_or_start(&self, start: impl FnOnce() -> io::Result<Runtime>) -> io::Result<&Handle> {
         if let Some(runtime) = self.runtime.get() {
             return Ok(runtime.handle());
         }
         if let Err(spare) = self.runtime.set(start()?) {
-            // Another call has started it meanwhile. A runtime must not be dropped inside of another one.
+            // Another call has started the runtime in the meantime. A runtime must not be dropped inside of another
+            // runtime.
             spare.shutdown_background();
         }
         self.runtime
@@ -157,8 +161,8 @@ impl FolderThreads {
             .ok_or_else(|| io::Error::other("no threads were started"))
     }
 
-    /// Runs `open`, which opens the granted folders of a guest, on one of the threads. Waits as long as they
-    /// are all blocked.
+    /// Runs `open`, which opens the granted folders of a guest, on one of the threads. Waits while all threads are
+    /// blocked.
     pub(super) async fn open<T: Send + 'static>(
         &self,
         open: impl FnOnce() -> T + Send + 'static,
@@ -193,7 +197,7 @@ impl FolderThreads {
 impl Drop for FolderThreads {
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
-            // Does not wait for threads that are blocked in a file system.
+            // This does not wait for threads that are blocked in a file system.
             runtime.shutdown_background();
         }
     }
@@ -224,7 +228,7 @@ mod tests {
             "no descriptor is left"
         );
         assert!(threads.handle().is_ok());
-        // A runtime that was started is kept.
+        // A started runtime is kept.
         assert!(threads.get_or_start(fail).is_ok());
     }
 
@@ -234,7 +238,7 @@ mod tests {
         let all: Vec<_> = (0..300).map(|_| FolderThreads::new(busy.clone())).collect();
         let mut held = Vec::new();
         for threads in &all {
-            // Two calls of a provider have one part.
+            // Two calls of a provider share one part.
             let calls = async { (threads.reserve().await, threads.reserve().await) };
             held.extend(tokio::time::timeout(Duration::from_millis(1), calls).await);
         }

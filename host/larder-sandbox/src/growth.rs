@@ -1,5 +1,5 @@
 //! Decides whether a guest may grow. A call is moved to a thread for long calls before its guest allocates much memory:
-//! the first use of each page takes time, and so does clearing it afterwards.
+//! the first use of each page takes time, and clearing the page later takes time too.
 
 use async_trait::async_trait;
 use wasmtime::ResourceLimiterAsync;

@@ -25,13 +25,13 @@ use larder_runtime::shares::Taken;
 
 /// A call of one of the contract's functions.
 pub(super) trait GuestCall: Send + Sync {
-    /// What the call returns.
+    /// The result of the call.
     type Output: Send;
 
     /// The name of the operation in metrics and traces.
     const OPERATION: &'static str;
 
-    /// Whether the call may be made again after a guest failed. Reads have no effects, so they may.
+    /// Whether the call may be made again after a guest failed. Reads may be made again, because they have no effects.
     const IS_REPEATABLE: bool = true;
 
     /// Bytes of an answer, if it can be large.
@@ -39,16 +39,16 @@ pub(super) trait GuestCall: Send + Sync {
         0
     }
 
-    /// Makes an answer that depends on values of its caller unusable for other callers.
+    /// If an answer depends on values of its caller, makes it unusable for other callers.
     fn restrict_to_caller(_answer: &mut Self::Output) {}
 
-    /// Takes the memory that is charged for a large answer, which the converted answer needs as well.
+    /// Receives the memory that is charged for a large answer. The converted answer needs that memory as well.
     fn keep_answer_memory(&self, _memory: MemoryCharge) {}
 
-    /// What the call is about: a URI, a template or a cursor.
+    /// The subject of the call: a URI, a template or a cursor.
     fn subject(&self) -> &str;
 
-    /// What has to be done before a guest is opened. Returns an answer if no guest is called.
+    /// Does work before a guest is opened. Returns an answer if no guest needs to be called.
     fn before_call(&self, _lease: &Lease) -> impl Future<Output = Option<Self::Output>> + Send {
         std::future::ready(None)
     }
@@ -65,39 +65,39 @@ pub(super) struct CallableGuest<'a> {
     pub(super) store: &'a mut Store<GuestState>,
     pub(super) compiled: &'a CompiledComponent,
     pub(super) instance: &'a Instance,
-    /// The functions of the required interface, if the guest is reused: their types were checked before.
+    /// The functions of the required interface, if the guest is reused: their types were already checked.
     pub(super) functions: Option<&'a resource_provider::Guest>,
 }
 
-/// A guest that is cleared on another thread if it has much memory.
+/// A guest. If it has much memory, it is cleared on another thread.
 pub(super) type OpenGuest = ScopeGuard<Guest, fn(Guest)>;
 
 /// One instance of a component with its store.
 pub(super) struct Guest {
     pub(super) store: Store<GuestState>,
-    /// Its component. The code of the provider may have been replaced since the guest was opened.
+    /// The component of the guest. The code of the provider may have been replaced since the guest was opened.
     compiled: Arc<CompiledComponent>,
     /// None until the first call.
     instance: Option<Instance>,
-    /// Loaded at the second call. The first call loads only its own function, because checking the types of
-    /// all of them takes longer.
+    /// Loaded at the second call. The first call loads only its own function, because checking the types of all
+    /// functions takes longer.
     functions: Option<resource_provider::Guest>,
-    /// Number of calls that may still be made to it; none until the first call has ended.
+    /// Number of calls that the guest may still get; none until the first call has ended.
     pub(super) calls_left: Option<u32>,
     /// Bytes of memory after instantiation.
     initial_memory: u64,
     long_calls: Arc<LongCalls>,
-    /// Dropped last: its places are free when the guest is cleared.
+    /// This field is dropped last: the places of the guest are free when the guest is cleared.
     _places: Taken,
 }
 
 impl Guest {
-    /// Whether its provider uses other code by now.
+    /// Whether the provider uses other code by now.
     pub(super) fn has_replaced_code(&self) -> bool {
         self.compiled.is_replaced()
     }
 
-    /// How many places for guests it needs.
+    /// How many places the guest needs.
     pub(super) fn places(&self) -> u64 {
         self.compiled.places.count()
     }
@@ -115,7 +115,7 @@ impl Guest {
         set_cpu_deadline(&mut self.store, cpu_time, meter);
     }
 
-    /// Makes a call. The component is instantiated first if it was not.
+    /// Makes a call. If the component is not instantiated yet, it is instantiated first.
     pub(super) async fn call<W: GuestCall>(
         &mut self,
         guest_call: &W,
@@ -162,7 +162,7 @@ impl Guest {
         Ok(())
     }
 
-    /// Bytes of memory that it allocated since instantiation.
+    /// Bytes of memory that the guest allocated since instantiation.
     pub(super) fn memory_growth(&self) -> u64 {
         self.store
             .data()
@@ -171,7 +171,7 @@ impl Guest {
             .saturating_sub(self.initial_memory)
     }
 
-    /// Drops the guest: on a thread for long calls, if clearing its memory takes long.
+    /// Drops the guest. If clearing its memory takes long, the guest is dropped on a thread for long calls.
     fn clear(self) {
         let is_large = self.memory_growth() > MAX_GROWTH || self.initial_memory > MAX_INITIAL;
         if is_large && !is_long_call_thread() {
@@ -198,7 +198,7 @@ impl Sandbox {
             None => GuestState::new(lease),
         };
         let mut state = state.map_err(|error| {
-            // The detail is for the operator: a missing folder is not caused by the guest.
+            // The detail is for the operator: the guest did not cause that the folder is missing.
             Fault {
                 detail: format!("{error:#}"),
                 ..fault_without_detail(FaultKind::Trap("a granted folder cannot be opened".into()))

@@ -17,18 +17,18 @@ use larder_runtime::memory_budget::TeamMemory;
 use larder_runtime::metrics::ProviderMetrics;
 use larder_runtime::shares::TeamShares;
 
-/// What a guest is opened under: the configuration of its provider and the permit of the call. Every guest
-/// has one.
+/// What a guest needs to be opened: the configuration of its provider and the permit of the call. Every guest has a
+/// lease.
 #[derive(Clone)]
 pub(super) struct Lease {
     /// The configuration of all guests of the provider.
     pub(super) config: Arc<GuestConfig>,
-    /// The permission for this call; it names the caller.
+    /// The permission for this call, which names the caller.
     pub(super) permit: Permit,
 }
 
 impl Lease {
-    /// Returns when a call that starts now has to end, and how much time that is, for messages.
+    /// Returns the deadline of a call that starts now, and the time until the deadline for messages.
     pub(super) fn deadline(&self, start: Instant) -> (Instant, Duration) {
         let timeout = self.grant.limits.timeout;
         match self.permit.time_limit() {
@@ -52,31 +52,31 @@ pub(super) struct GuestConfig {
     pub(super) provider: ProviderName,
     /// The team of the provider.
     pub(super) team: TeamName,
-    /// What the guests may access, and their limits.
+    /// The grants of the guests, and their limits.
     pub(super) grant: Arc<Grant>,
     /// Sends their HTTP requests.
     pub(super) outgoing_http: Arc<OutgoingHttp>,
     /// Opens their TCP connections; none without a grant for TCP.
     pub(super) outgoing_tcp: Option<Arc<OutgoingTcp>>,
-    /// Limits how often they may send signals.
+    /// Limits how often the guests may send signals.
     pub(super) signal_rate_limit: SignalRateLimit,
-    /// Limits what they, and the host on their behalf, add to the log.
+    /// Limits the log lines of the guests, and the log lines that the host writes on behalf of the guests.
     pub(super) log: ProviderLog,
     /// The queue for their signals.
     pub(super) signals: SignalSender,
     /// Threads for file system calls; present if the provider was granted folders.
     pub(super) folder_threads: Option<Arc<FolderThreads>>,
-    /// How many files and streams each may hold.
+    /// How many files and streams each guest may hold.
     pub(super) max_host_resources: usize,
     /// Metrics of the provider.
     pub(super) metrics: Arc<ProviderMetrics>,
     /// The quota of the team and its usage; none if no teams are configured.
     pub(super) quota_usage: Option<Arc<QuotaUsage>>,
-    /// What the team uses of the memory of the server.
+    /// The part of the server's memory that the team uses.
     pub(super) memory: TeamMemory,
-    /// What the team uses of what all teams share.
+    /// The part of the shared resources that the team uses.
     pub(super) shares: TeamShares,
-    /// The key-value store of the team; empty in a process without one.
+    /// The key-value store of the team; empty in a process without a store.
     pub(super) key_value: OnceLock<KeyValueStore>,
 }
 

@@ -1,5 +1,5 @@
-//! What the host knows about the TCP connections of a guest: the addresses that it can connect to, the connections with
-//! what they hold, and the bytes that a call has left.
+//! What the host stores about the TCP connections of a guest: the addresses to which it can connect, the connections
+//! with the resources that they hold, and the bytes that a call may still transfer.
 
 mod attempt;
 mod streams;
@@ -22,9 +22,10 @@ use super::resolved_addresses::PrivateAddress;
 use larder_runtime::memory_budget::{MemoryCharge, MemoryUse};
 use larder_runtime::metrics::{ConnectOutcome, GaugeGuard};
 
-/// How long connecting may take. A guest can wait for a shorter time.
+/// How long connecting may take. A guest can use a shorter limit.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// What the buffers of a connection are charged: 64 KiB for reading and for writing, and as much in the system.
+/// The memory that is charged for the buffers of a connection: 64 KiB for reading, 64 KiB for writing, and as much in
+/// the system.
 const CONNECTION_MEMORY: u64 = 256 << 10;
 
 /// The connections of a guest.
@@ -36,7 +37,8 @@ pub(super) struct GuestTcp {
     pub(super) bytes: Arc<ByteBudget>,
 }
 
-/// What a socket needs. A socket that is not connected counts as a connection too, because it has a file descriptor.
+/// The resources of a socket. A socket without a connection counts as a connection too, because it has a file
+/// descriptor.
 pub(super) struct Socket {
     progress: Progress,
     _permits: ConnectionPermits,
@@ -50,15 +52,15 @@ enum Progress {
         attempt: Attempt,
         until: Instant,
     },
-    /// The guest does not know yet that the attempt took too long.
+    /// The attempt took too long. The guest has not been told yet.
     TimedOut,
     /// Connected to this host and port.
     Connected(String),
 }
 
-/// Why there is no other socket.
+/// Why the guest cannot get another socket.
 pub(super) enum Busy {
-    /// The provider or its team has too many. The text says which.
+    /// The provider or its team has too many connections. The text says which of them.
     Connections(String),
     Memory,
 }
@@ -76,7 +78,7 @@ impl GuestTcp {
         }))
     }
 
-    /// Resets the limit of bytes for another call. The connections stay, and are recorded for it.
+    /// Resets the limit of bytes for another call. The connections stay, and are recorded for that call.
     pub(super) fn begin_call(&mut self, lease: &Lease) {
         self.bytes.reset(lease.grant.limits.tcp_bytes);
         for socket in self.sockets.values() {
@@ -86,8 +88,8 @@ impl GuestTcp {
         }
     }
 
-    /// Lets the guest connect to its pinned addresses. The host checks them before it connects; this check of
-    /// wasmtime-wasi makes sure that there is no other way.
+    /// Lets the guest connect to its pinned addresses. The host checks the addresses before it connects. This
+    /// additional check of wasmtime-wasi ensures that other connections are impossible.
     pub(super) fn allow_connections(&self, wasi: &mut WasiCtxBuilder) {
         let pinned = self.pinned.clone();
         let shared = self.shared.clone();
@@ -104,7 +106,7 @@ impl GuestTcp {
             });
     }
 
-    /// Adds the addresses of a name. Returns those that may be reached.
+    /// Adds the addresses of a name. Returns the addresses that may be reached.
     pub(super) fn pin(
         &self,
         name: &str,
@@ -118,7 +120,7 @@ impl GuestTcp {
         lock(&self.pinned).target(self.shared.rules(), address)
     }
 
-    /// Takes what another socket needs.
+    /// Takes the resources for another socket.
     pub(super) fn new_socket(&self, lease: &Lease) -> Result<Socket, Busy> {
         let permits = self
             .shared
@@ -142,7 +144,7 @@ impl GuestTcp {
         self.sockets.insert(index, socket);
     }
 
-    /// Removes what a socket needed that was closed.
+    /// Removes the resources of a closed socket.
     pub(super) fn remove(&mut self, index: u32) {
         self.sockets.remove(&index);
     }
@@ -157,7 +159,7 @@ impl GuestTcp {
         }
     }
 
-    /// Records how an attempt ended, if one is in progress. A socket that could not connect is closed.
+    /// Records how an attempt ended, if an attempt is in progress. A socket that could not connect is closed.
     pub(super) fn end_attempt(&mut self, index: u32, outcome: ConnectOutcome) {
         let Some(socket) = self.sockets.get_mut(&index) else {
             return;
@@ -174,7 +176,7 @@ impl GuestTcp {
         }
     }
 
-    /// Returns when the first of the attempts in progress has to end.
+    /// Returns the time at which the first of the current attempts has to end.
     pub(super) fn first_end(&self) -> Option<Instant> {
         let ends = self
             .sockets
@@ -200,7 +202,7 @@ impl GuestTcp {
         .collect()
     }
 
-    /// Whether the last attempt of a socket took too long. The guest is told once.
+    /// Whether the last attempt of a socket took too long. The guest is told only once.
     pub(super) fn take_timed_out(&mut self, index: u32) -> bool {
         match self.sockets.get_mut(&index) {
             Some(Socket {

@@ -13,8 +13,8 @@ use larder_model::uri::Uri;
 const MAX_PROGRESS_MESSAGE: usize = 1_000;
 
 impl GuestState {
-    /// Counts a signal or progress notification of this call. Returns false if it exceeds the limit and must
-    /// be dropped.
+    /// Counts a signal or progress notification of this call. Returns false if the notification exceeds the limit and
+    /// must be dropped.
     pub(super) fn take_notification(&mut self) -> bool {
         let is_allowed = self.notifications_left > 0;
         self.notifications_left = self.notifications_left.saturating_sub(1);
@@ -52,7 +52,7 @@ impl provider_types::Host for GuestState {}
 
 impl provider_host::Host for GuestState {
     fn get_caller(&mut self) -> wasmtime::Result<Option<provider_types::Caller>> {
-        // A caller can be in several teams. The provider is told only its own.
+        // A caller can be in several teams. The provider is told only the team of the provider.
         let caller = self.lease.permit.caller().zip(self.lease.permit.team());
         Ok(caller.map(|(caller, team)| provider_types::Caller {
             subject: caller.subject.clone(),
@@ -123,7 +123,7 @@ impl provider_host::Host for GuestState {
                 .collect::<String>()
         });
         if let Some(listener) = &self.lease.permit.call().progress {
-            // If the receiver is slow, notifications are dropped: the guest never waits for it.
+            // If the receiver is slow, notifications are dropped: the guest never waits for the receiver.
             let _ = listener.try_send(Progress {
                 done,
                 total: total.filter(|total| total.is_finite()),

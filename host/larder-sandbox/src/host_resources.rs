@@ -1,16 +1,17 @@
 //! The maximum number of files and streams of a guest. Each of them can use a file descriptor of the process, and
-//! connections need descriptors too. So all guests together use at most half of the descriptors.
+//! connections need descriptors too. So all guests together may use at most half of the descriptors.
 
 use rustix::process::{Resource, getrlimit};
 
-/// The most that a guest may hold.
+/// The maximum for a guest on any server.
 const MAX: usize = 256;
-/// What a guest may hold in any case. It needs some for its output, its folders and each request that it sends.
+/// The minimum for a guest on any server. A guest needs descriptors for its output, its folders and each request that
+/// it sends.
 const MIN: usize = 64;
 
-/// Returns how many files and streams each guest may hold, in a server with so many places for guests.
+/// Returns how many files and streams each guest may hold, on a server with this many places for guests.
 pub(super) fn max_per_guest(guests: u32) -> usize {
-    // A server raises its own limit to this one. There is none if it has no maximum.
+    // A server raises its own limit to the maximum of the system. None if the system has no maximum.
     let limit = getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX);
     let max = share(limit, guests);
     if max < MAX {
@@ -24,7 +25,7 @@ pub(super) fn max_per_guest(guests: u32) -> usize {
 }
 
 fn share(limit: u64, guests: u32) -> usize {
-    // Idle guests hold some as well.
+    // Idle guests hold descriptors as well.
     let all = (u64::from(guests) + u64::from(guests / 4)).max(1);
     usize::try_from(limit / 2 / all)
         .unwrap_or(MAX)

@@ -12,7 +12,7 @@ use super::state::GuestState;
 use larder_model::trace::TraceContext;
 use larder_runtime::memory_budget::MemoryUse;
 
-/// The message for a guest whose body does not fit into the memory budget.
+/// The message for a guest if a body does not fit into the memory budget.
 const NO_MEMORY: &str = "the server has no memory for the body at the moment (`server.memory`)";
 
 impl Host for GuestState {
@@ -45,7 +45,7 @@ impl Host for GuestState {
 }
 
 impl GuestState {
-    /// The limits for the bodies of one call. They are charged to the caller of the guest.
+    /// The limits for the bodies of one call. The bodies are charged to the caller of the guest.
     fn body_budget(&self) -> BodyBudget {
         let caller = self.lease.permit.caller();
         let charge = self.lease.memory.begin_for(MemoryUse::OutgoingHttp, caller);

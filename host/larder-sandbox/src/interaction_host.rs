@@ -1,5 +1,5 @@
-//! Implements the interface `interaction-host` of the contract: what providers of tools and prompts can ask and
-//! tell the client during a call.
+//! Implements the interface `interaction-host` of the contract: the requests and messages that providers of tools and
+//! prompts can send to the client during a call.
 
 use serde_json::value::{RawValue, to_raw_value};
 
@@ -66,7 +66,7 @@ impl interaction_host::Host for GuestState {
             .interaction()
             .and_then(|interaction| interaction.log_for(severity))
         {
-            // If the client is slow, messages are dropped: the guest never waits for it.
+            // If the client is slow, messages are dropped: the guest never waits for the client.
             let _ = log.try_send(message);
         }
         Ok(())
@@ -83,8 +83,8 @@ impl interaction_host::Host for GuestState {
     }
 }
 
-/// Returns the JSON value of a log message. A text that is not JSON or too long becomes a JSON string, which
-/// contains its beginning.
+/// Returns the JSON value of a log message. A text that is too long or not JSON becomes a JSON string with the
+/// beginning of the text.
 fn log_data(text: &str) -> wasmtime::Result<Box<RawValue>> {
     let mut end = text.len().min(MAX_LOG_MESSAGE);
     if end == text.len()
@@ -134,7 +134,7 @@ mod tests {
         assert_eq!(data("{ \"a\":\n1 }"), "{\"a\":1}");
         assert_eq!(data("no \"json\"\n"), r#""no \"json\"\n""#);
         let long = format!("\"{}\"", "ü".repeat(MAX_LOG_MESSAGE / 2));
-        // The quotation mark at the beginning is escaped, and half of a character is cut.
+        // The quotation mark at the beginning is escaped, and a character that is cut in half is removed.
         assert_eq!(
             data(&long),
             format!("\"\\\"{}\"", "ü".repeat(MAX_LOG_MESSAGE / 2 - 1))

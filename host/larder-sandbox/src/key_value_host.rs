@@ -111,10 +111,10 @@ impl GuestState {
         self.record(KeyValueResult::Written, result)
     }
 
-    /// Checks that the operator granted the bucket, and that the call has one.
+    /// Checks that the operator granted the bucket, and that the bucket exists for this call.
     fn open_bucket(&mut self, bucket: Bucket, bytes: usize) -> Result<OpenBucket, Failure> {
         let is_of_caller = matches!(bucket, Bucket::Caller);
-        // The answer may depend on the caller from here on, even if there is no bucket.
+        // From here on, the answer may depend on the caller, also if there is no bucket.
         self.used_caller_bucket |= is_of_caller;
         let lease = &self.lease;
         check_granted(lease, is_of_caller)?;

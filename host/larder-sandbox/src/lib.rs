@@ -1,7 +1,7 @@
 //! Runs guests: compiles components, instantiates them with wasmtime and enforces all limits.
 //!
-//! A guest normally lives for one call, and dropping the future of the call drops the guest. Where the
-//! operator allows it, a guest is reused for later calls of the same caller (module `reuse`).
+//! A guest normally lives for one call, and dropping the future of the call drops the guest. If the operator allows it,
+//! a guest is reused for later calls of the same caller (module `reuse`).
 
 #![cfg_attr(test, allow(clippy::too_many_lines, reason = "tables are long"))]
 
@@ -83,9 +83,9 @@ use larder_runtime::shares::{Configured, Shares};
 /// Configuration of the sandbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
-    /// Places for guests, over all providers. A guest with many memories or tables takes several.
+    /// Places for guests, over all providers. A guest with many memories or tables takes several places.
     pub slots: u32,
-    /// Bytes of memory for guests, responses and everything else that can be large.
+    /// Bytes of memory for guests, responses and other data that can be large.
     pub memory: u64,
     /// Bytes that the process can write to its log in a second.
     pub log: u64,
@@ -125,7 +125,8 @@ pub struct Sandbox {
 impl Sandbox {
     /// Sets up the engine, the imports that components may use, and the cache of compiled components.
     pub fn new(config: &Config, drain: &Drain) -> Result<Self, SetUpError> {
-        // Fails if a provider is installed already, which is fine: a process may create several sandboxes.
+        // An error means that a provider is installed already, which is no problem: a process may create several
+        // sandboxes.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let failed = |error: wasmtime::Error| SetUpError::Engine(format!("{error:#}"));
         let engine = engine::engine(config.slots).map_err(failed)?;
@@ -169,18 +170,17 @@ impl Sandbox {
         })
     }
 
-    /// The metrics of the server. They are created here because the sandbox is the lowest layer that records
-    /// any.
+    /// The metrics of the server. They are created here because the sandbox is the lowest layer that records metrics.
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
     }
 
-    /// The memory budget of the server. It is created here for the same reason.
+    /// The memory budget of the server. It is created here because the sandbox is the lowest layer that uses it.
     pub fn memory_budget(&self) -> &MemoryBudget {
         &self.memory_budget
     }
 
-    /// What teams share. It is created here for the same reason.
+    /// The resources that teams share. They are created here because the sandbox is the lowest layer that uses them.
     pub fn shares(&self) -> &Shares {
         &self.shares
     }

@@ -1,10 +1,10 @@
-//! Separates the libraries of a component from the rest, so that each of them is compiled once.
+//! Separates the libraries of a component from its other parts, so that each library is compiled once.
 //!
-//! A component in Python or JavaScript mostly consists of the interpreter. It is a core module that imports its memory
-//! and has nothing that the author wrote, so its bytes are the same in each revision, and in each provider that was built
-//! with the same tools. What differs is in other modules, which are small. The engine compiles a component as a whole.
-//! But if the component imports a module, the host may link compiled code to this import. So each library is replaced
-//! by an import whose name contains its digest.
+//! A component in Python or JavaScript mostly consists of the interpreter. The interpreter is a core module that
+//! imports its memory and contains no code of the author. So its bytes are the same in each revision, and in each
+//! provider that was built with the same tools. All differences are in other modules, which are small. The engine
+//! compiles a component as a whole. But if the component imports a module, the host may link compiled code to this
+//! import. So each library is replaced by an import whose name contains its digest.
 
 mod module_type;
 
@@ -28,15 +28,17 @@ use larder_model::name::Digest;
 
 /// Prefix of the names of the imports that replace libraries. Each word of such a name begins with a letter.
 const NAME_PREFIX: &str = "larder-library-x";
-/// The smallest library, in bytes of its code. To compile a smaller one again takes less time than to start a process.
+/// The minimum size of a library, in bytes of its code. Compiling a smaller library again takes less time than starting
+/// a process.
 const MIN_CODE: usize = 64 << 10;
-/// The maximum number of libraries that are separated. Python has three.
+/// The maximum number of libraries that are separated. Python has three libraries.
 const MAX_LIBRARIES: usize = 16;
-/// The maximum depth of nested components with libraries. JavaScript has its library in the second one.
+/// The maximum depth of nested components with libraries. In JavaScript, the library is in the second component.
 const MAX_DEPTH: u32 = 8;
-/// The maximum number of modules, and of components, that a component with libraries instantiates. Python has 15 and 8.
+/// The maximum number of modules, and of components, that a component with libraries instantiates. Python instantiates
+/// 15 modules and 8 components.
 const MAX_INSTANCES: usize = 64;
-/// What an instance needs for each function and each import, and for each global, in bytes.
+/// The bytes that an instance needs for each function and import, and for each global.
 const FUNCTION: usize = 32;
 const GLOBAL: usize = 16;
 /// Size of the header of a component.
@@ -53,15 +55,15 @@ pub(crate) struct SplitComponent {
 /// A library of a component.
 #[derive(Debug)]
 pub(crate) struct Library {
-    /// The name of the import that replaces it, with its digest.
+    /// The name of the import that replaces the library, with the digest of the library.
     pub(crate) name: String,
     /// Where its bytes are in the component.
     pub(crate) range: Range<usize>,
     module_type: ModuleType,
 }
 
-/// The component is invalid, or uses a feature that is not worth the effort here. It is compiled as a whole, which also
-/// finds out what is wrong with it.
+/// The component is invalid, or uses a feature that is too complex for this module. The component is compiled as a
+/// whole, which also finds out what is wrong with it.
 #[derive(Debug)]
 struct NotSplit;
 
@@ -76,14 +78,14 @@ pub(crate) fn is_library(import: &str) -> bool {
     import.starts_with(NAME_PREFIX)
 }
 
-/// What the engine allocates at most for an instance of a library, in bytes. It reports the memories and tables of instances,
-/// but not this.
+/// The maximum that the engine allocates for an instance of a library, in bytes. The engine reports the memories and
+/// tables of instances, but not this size.
 pub(crate) fn instance_size(library: &wasmtime::Module) -> u64 {
     let functions = library.functions().len() + library.imports().len();
     (functions * FUNCTION + MAX_GLOBALS as usize * GLOBAL) as u64
 }
 
-/// Separates the libraries of a component from the rest. None if it has none.
+/// Separates the libraries of a component from its other parts. None if the component has no libraries.
 pub(crate) fn split(component: &[u8]) -> Option<SplitComponent> {
     split_larger(component, MIN_CODE)
 }
@@ -102,7 +104,7 @@ fn split_larger(component: &[u8], min_code: usize) -> Option<SplitComponent> {
         has_inner_libraries,
         ..
     } = splitter;
-    // With imports for inner components, the modules of the root would have other indices.
+    // If the root imported inner components, the modules of the root would have other indices.
     let is_possible = !has_root_modules || !has_inner_libraries;
     (is_possible && !libraries.is_empty()).then_some(SplitComponent { bytes, libraries })
 }
@@ -112,14 +114,14 @@ struct Splitter<'a> {
     source: &'a [u8],
     min_code: usize,
     libraries: Vec<Library>,
-    /// Whether the outermost component, the root, has modules itself.
+    /// Whether the root, which is the outermost component, has modules itself.
     has_root_modules: bool,
     /// Whether there are libraries in nested components.
     has_inner_libraries: bool,
 }
 
-/// What a component instantiates. Each module and each nested component is instantiated once at most, and nothing else gives
-/// them to others. So a guest has one instance of each library.
+/// What a component instantiates. Each module and each nested component is instantiated at most once, and there is no
+/// other way to use them. So a guest has one instance of each library.
 #[derive(Default)]
 struct Instantiated {
     modules: HashSet<u32>,
@@ -155,7 +157,7 @@ impl Splitter<'_> {
         Ok(out)
     }
 
-    /// Writes what replaces a section. Returns whether something does.
+    /// Writes the replacement of a section. Returns whether there is a replacement.
     fn replace_section(
         &mut self,
         id: u8,
@@ -277,8 +279,8 @@ const INSTANCES: u8 = ComponentSectionId::CoreInstance as u8;
 const COMPONENT_INSTANCES: u8 = ComponentSectionId::Instance as u8;
 const EXPORTS: u8 = ComponentSectionId::Export as u8;
 
-/// Writes the import of a library into the root. The root has no other core types, so the index of the type is that of
-/// the library.
+/// Writes the import of a library into the root. The root has no other core types, so the index of the type is the same
+/// as the index of the library.
 fn write_import(index: u32, library: &Library, out: &mut Vec<u8>) {
     let mut types = CoreTypeSection::new();
     types.ty().module(&library.module_type);

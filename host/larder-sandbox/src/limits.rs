@@ -9,16 +9,16 @@ use larder_runtime::memory_budget::{MemoryCharge, MemoryUse};
 
 /// Size of a guest's WebAssembly stack, in bytes. A guest that exceeds it traps with a stack overflow.
 pub(super) const GUEST_STACK: usize = 512 << 10;
-/// The memory budget is charged in steps of this size, so that a guest that grows often seldom charges it, and a small
-/// guest once.
+/// The memory budget is charged in steps of this size, so that a guest that grows often seldom charges the budget, and
+/// a small guest charges it once.
 const CHARGE_STEP: u64 = 2 << 20;
-/// A guest that uses no more than this is charged to its team only. More is charged to its caller too, which costs a
-/// lock.
+/// Up to this size, the memory of a guest is charged only to its team. More memory is charged to its caller too, which
+/// takes a lock.
 const FREE_OF_CALLER: u64 = 4 << 20;
 /// Bytes of one element of a table.
 const TABLE_ELEMENT: u64 = size_of::<usize>() as u64;
 
-/// Denies growth beyond the limits, and records that it did.
+/// Denies growth beyond the limits, and records the denial.
 pub(super) struct GuestLimiter {
     memory: u64,
     memory_limit: u64,
@@ -28,18 +28,18 @@ pub(super) struct GuestLimiter {
     pub(super) exceeded: Option<GrowthLimit>,
     /// Whether growth was denied because the team has used up its memory quota.
     pub(super) team_memory_exhausted: bool,
-    /// Whether growth was denied because it does not fit into the memory budget of the server.
+    /// Whether growth was denied because the memory budget of the server has no room for it.
     pub(super) budget_exhausted: bool,
     /// Whether the guest was paused because the team has used up its CPU quota.
     pub(super) throttled_by_quota: bool,
     config: Arc<GuestConfig>,
     team_memory: Option<MemoryReservation>,
-    /// What the memory, the tables and the stack need.
+    /// The bytes that the memory, the tables and the stack need.
     needed: u64,
     charge: MemoryCharge,
 }
 
-/// A limit for what a guest may allocate.
+/// A limit for the allocations of a guest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum GrowthLimit {
     Memory,
@@ -81,7 +81,7 @@ impl GuestLimiter {
         self.memory
     }
 
-    /// Charges memory before it grows. Returns false if it may not.
+    /// Charges memory before it grows. Returns false if the memory must not grow.
     pub(super) fn grow_memory(&mut self, by: u64, caller: Option<&Caller>) -> bool {
         let total = self.memory.saturating_add(by);
         if total > self.memory_limit {
@@ -114,7 +114,8 @@ impl GuestLimiter {
         self.charge(to.saturating_sub(from) as u64 * TABLE_ELEMENT, caller)
     }
 
-    /// Charges bytes to the memory budget of the server, in steps where they fit. Most calls charge it once.
+    /// Charges bytes to the memory budget of the server. If possible, charges whole steps, so that most calls charge
+    /// the budget once.
     fn charge(&mut self, bytes: u64, caller: Option<&Caller>) -> bool {
         let needed = self.needed + bytes;
         let charged = self.charge.bytes();

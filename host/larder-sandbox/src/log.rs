@@ -1,7 +1,7 @@
 //! The log output of guests. Log calls, stdout and stderr become log lines of the provider, up to a limit per call and
-//! per second. The end of stderr is kept to explain a trap. The message of a Rust panic is one log entry: that of the
-//! trap, or an entry of its own if the guest continues. The text of a guest is logged as data and never used as a
-//! format string.
+//! per second. The end of stderr is kept to explain a trap. The message of a Rust panic is one log entry: a part of the
+//! entry about the trap, or an entry of its own if the guest continues. The text of a guest is logged as data and never
+//! used as a format string.
 
 mod level;
 
@@ -20,12 +20,12 @@ use larder_model::policy::Secrets;
 const LOG_TARGET: &str = "larder::provider";
 /// Number of bytes of stderr that are kept to explain a trap.
 const TAIL: usize = 4 * 1024;
-/// What a line counts in addition to its text: even an empty line has a timestamp, a name and a target.
+/// The bytes that count for a line in addition to its text: an empty line also has a timestamp, a name and a target.
 const LINE_COST: usize = 128;
 /// Maximum length of a line in bytes. A longer line is logged in several parts.
 const MAX_LINE: usize = 4 * 1024;
 
-/// What an escaped line counts. In JSON, quotes and backslashes are escaped once more.
+/// The bytes that count for an escaped line. In JSON, quotes and backslashes are escaped a second time.
 fn cost(escaped: &str) -> usize {
     let twice_escaped = escaped
         .bytes()
@@ -39,7 +39,7 @@ fn cost(escaped: &str) -> usize {
 pub(super) struct Log(Arc<Mutex<LogState>>);
 
 struct LogState {
-    /// Names the provider, and has the secrets that must not be logged.
+    /// The name of the provider, and the secrets that must not be logged.
     config: Arc<GuestConfig>,
     /// Length of the longest secret in bytes.
     longest_secret: usize,
@@ -50,7 +50,7 @@ struct LogState {
     /// Lines of this call that were not logged because of a limit.
     suppressed: u64,
     tail: Vec<u8>,
-    /// What was written to stderr since the beginning of a panic message, up to a limit.
+    /// The part of stderr since the beginning of a panic message, up to a limit.
     panic: Option<Vec<u8>>,
 }
 
@@ -104,7 +104,7 @@ impl Log {
         self.tail()
     }
 
-    /// The end of what was written to stderr, without secrets.
+    /// The end of stderr, without secrets.
     fn tail(&self) -> String {
         let state = self.lock();
         let begin = state
@@ -134,8 +134,8 @@ impl LogState {
         }
     }
 
-    /// Returns a line as it is logged, and its cost, which is taken from what is left for this call. If that does
-    /// not suffice, returns none, and nothing more of this call is logged.
+    /// Returns a line as it is logged, and its cost, which is subtracted from the remaining bytes of this call. If too
+    /// few bytes remain, returns none, and no further lines of this call are logged.
     fn escape(&mut self, text: &str) -> Option<(String, usize)> {
         self.is_exhausted |= text.len() > self.bytes_left;
         if self.is_exhausted {
@@ -171,7 +171,7 @@ impl LogState {
         }
     }
 
-    /// Logs how many lines were not logged since the last call.
+    /// Logs how many lines have been suppressed since the last call.
     fn log_suppressed(&mut self) {
         const MESSAGE: &str =
             "log lines suppressed, because they exceed `limits.log` or the share of the team";
@@ -183,8 +183,8 @@ impl LogState {
         }
     }
 
-    /// Appends to the kept end of stderr. It is longer than [`TAIL`] by the length of a secret, so that a
-    /// secret at its beginning is complete and can be redacted.
+    /// Appends to the stored end of stderr. The stored end is longer than [`TAIL`] by the length of a secret, so that a
+    /// secret at the beginning of the tail is complete and can be redacted.
     fn keep_tail(&mut self, bytes: &[u8]) {
         let max_length = TAIL + self.longest_secret;
         self.tail
@@ -204,7 +204,8 @@ impl LogState {
         }
     }
 
-    /// Adds a piece of stderr to the panic message that is being written. Returns false if there is none.
+    /// Adds a part of stderr to the panic message that is being written. Returns false if no panic message is being
+    /// written.
     fn add_to_panic(&mut self, piece: &[u8]) -> bool {
         let max_length = MAX_LINE + self.longest_secret;
         let Some(panic) = &mut self.panic else {
@@ -244,7 +245,7 @@ impl LogState {
             }
             let max_length = MAX_LINE.max(self.longest_secret);
             while line.len() >= max_length + self.longest_secret {
-                // The cut is at 0 if overlapping secrets cover the whole line; then all of it is logged
+                // The cut is at 0 if overlapping secrets cover the whole line; then the whole line is logged
                 // (redacted).
                 let cut = Some(self.secrets().safe_cut(line, max_length))
                     .filter(|cut| *cut > 0)
@@ -269,7 +270,7 @@ fn is_panic(line: &str) -> bool {
         || (line.starts_with("thread '") && line.contains(" panicked at "))
 }
 
-/// stdout or stderr of a guest. What is written to it becomes log lines.
+/// stdout or stderr of a guest. The bytes that are written to it become log lines.
 #[derive(Clone)]
 pub(super) struct LogStream {
     log: Log,
@@ -298,7 +299,7 @@ impl LogStream {
 
 impl Drop for LogStream {
     fn drop(&mut self) {
-        // The stream is cloned for each handle. The last clone logs a line without a line break at its end.
+        // The stream is cloned for each handle. If the last line has no line break, the last clone logs it.
         if Arc::strong_count(&self.line) == 1 {
             let line =
                 std::mem::take(&mut *self.line.lock().unwrap_or_else(PoisonError::into_inner));

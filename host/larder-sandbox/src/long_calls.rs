@@ -1,6 +1,7 @@
 //! Threads for calls that take long or need much memory. A call starts on the thread that received it, which serves
-//! other requests too. When it has used a millisecond of CPU time, or before its guest allocates much memory, it is
-//! moved to one of these threads, where the teams share the time by weight. Guests with much memory are cleared here too.
+//! other requests too. When the call has used a millisecond of CPU time, or before its guest allocates much memory, the
+//! call is moved to one of these threads, where the teams share the time by weight. Guests with much memory are cleared
+//! here too.
 
 mod job;
 mod threads;
@@ -37,7 +38,8 @@ impl LongCalls {
         }
     }
 
-    /// Makes a call: on this thread, and on another one if it is moved. If this future is dropped, so is the call.
+    /// Makes a call: on this thread, and after a move on another thread. If this future is dropped, the call is dropped
+    /// too.
     pub(super) async fn run<T: Send + 'static>(
         &self,
         mut call: BoxFuture<'static, T>,
@@ -46,14 +48,14 @@ impl LongCalls {
         loop {
             match self.run_here(&mut call, meter).await {
                 Some(output) => return output,
-                // Without threads, it continues here after it has yielded.
+                // Without such threads, the call continues here after it has yielded.
                 None if self.threads.are_available() => return self.move_call(call, meter).await,
                 None => {}
             }
         }
     }
 
-    /// Runs a call on this thread. Returns none if it has to be moved.
+    /// Runs a call on this thread. Returns none if the call has to be moved.
     async fn run_here<T>(&self, call: &mut BoxFuture<'static, T>, meter: &CallMeter) -> Option<T> {
         poll_fn(|context| {
             match meter.poll_on_receiver(&self.threads.long_runs, || call.as_mut().poll(context)) {
@@ -77,7 +79,8 @@ impl LongCalls {
         let work = async move {
             let output = {
                 let mut call = pin!(async {
-                    // The call is dropped here, on the thread for long calls, also if nobody waits for it any more.
+                    // The call is dropped here, on the thread for long calls, also if its output is not awaited any
+                    // more.
                     tokio::select! {
                         biased;
                         () = sender.closed() => None,
@@ -89,7 +92,7 @@ impl LongCalls {
                 })
                 .await
             };
-            // It was charged before its output can be seen.
+            // The CPU time was charged before the output can be received.
             output.and_then(|output| sender.send(output).ok());
         };
         self.start(

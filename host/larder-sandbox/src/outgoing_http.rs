@@ -1,6 +1,6 @@
-//! Outgoing HTTP requests of guests, for both `http-client` and wasi:http. A request is checked by method,
-//! scheme, host and port. Its host name is resolved once, every address is checked, and only checked
-//! addresses are connected to. Redirects are returned to the guest, which has to send a new request.
+//! Outgoing HTTP requests of guests, for both `http-client` and wasi:http. A request is checked by method, scheme, host
+//! and port. Its host name is resolved once, every address is checked, and connections are opened only to checked
+//! addresses. Redirects are returned to the guest, which has to send a new request.
 
 mod body_budget;
 mod connect_timeout;
@@ -23,15 +23,14 @@ use larder_runtime::deadline::with_deadline;
 /// Maximum number of requests of one guest at the same time, for each of `send-all` and wasi:http.
 pub(super) const MAX_CONCURRENT_REQUESTS: usize = 32;
 
-/// Sends the requests of one revision of a provider. Nothing is shared with other providers, including
-/// connections.
+/// Sends the requests of one revision of a provider. Nothing is shared with other providers, not even connections.
 pub(super) struct OutgoingHttp {
     rules: Arc<[HostRule]>,
     timeout: Duration,
     pub(super) body_limit: u64,
     lookups: Arc<DnsLookups>,
-    /// One client per [`NetworkScope`], so that a connection to a private address is never used for a request
-    /// that may only reach public ones.
+    /// One client per [`NetworkScope`], so that a connection to a private address is never used for a request that may
+    /// only reach public addresses.
     clients: [OnceLock<Result<reqwest::Client, String>>; 2],
 }
 
@@ -43,7 +42,7 @@ pub(super) enum RequestError {
     Unreachable(String),
     TimedOut,
     TooLarge,
-    /// The memory budget has no room for the body of the request or of its response.
+    /// The memory budget has no room for the body of the request or of the response.
     NoMemory,
 }
 
@@ -164,7 +163,7 @@ async fn read_body(mut body: reqwest::Body, budget: &BodyBudget) -> Result<Vec<u
     Ok(bytes)
 }
 
-/// Whether a header belongs to the connection. Such headers are set by the HTTP client and not by the guest.
+/// Whether a header belongs to the connection. The HTTP client sets such headers, not the guest.
 fn is_hop_header(name: &str) -> bool {
     [
         "host",
@@ -180,9 +179,9 @@ fn is_hop_header(name: &str) -> bool {
     .any(|hop| name.eq_ignore_ascii_case(hop))
 }
 
-/// Checks that a rule allows a request, and returns which addresses it may reach. A rule with `private`
-/// applies only to the requests that it covers itself, even if another rule has the same host. The URL is
-/// checked in its parsed form, which is also the one that is connected to.
+/// Checks that a rule allows a request, and returns which addresses it may reach. A rule with `private` applies only to
+/// the requests that the rule itself covers, also if another rule has the same host. The URL is checked in its parsed
+/// form, and the connection uses the same parsed form.
 fn check(
     rules: &[HostRule],
     method: &str,
@@ -208,7 +207,7 @@ fn check(
         return Ok(scope);
     }
     let origin = url.origin().ascii_serialization();
-    // Without `methods`, a rule allows only requests that read.
+    // Without `methods`, a rule allows only read requests.
     let rule = match method {
         "GET" | "HEAD" => format!("\"{origin}\""),
         _ => format!("{{ host = \"{origin}\", methods = [\"{method}\"] }}"),

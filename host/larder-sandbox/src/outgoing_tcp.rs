@@ -17,7 +17,7 @@ use larder_model::policy::{Grant, QuotaUsage, TcpRule};
 pub(super) struct OutgoingTcp {
     rules: Arc<[TcpRule]>,
     lookups: Arc<DnsLookups>,
-    /// One permit for each connection, also for those of idle guests.
+    /// One permit for each connection. Connections of idle guests have permits too.
     permits: Arc<Semaphore>,
     limit: u32,
     /// Drops the idle guests of the revision, with their connections.
@@ -64,8 +64,8 @@ impl OutgoingTcp {
             .collect())
     }
 
-    /// Takes the permits for another connection, or says why there are none. Connections of idle guests never prevent
-    /// one that is needed now.
+    /// Takes the permits for another connection, or returns why no permits are available. If all permits are in use,
+    /// the idle guests are dropped, which closes their connections.
     pub(super) fn acquire(
         &self,
         quota_usage: Option<&QuotaUsage>,

@@ -1,5 +1,5 @@
-//! Where a call is polled: on the thread that received it, or on one of the threads for long calls. Code deep inside of
-//! a call requests the move to such a thread here, and the move happens when the call yields.
+//! Where a call is polled: on the thread that received it, or on one of the threads for long calls. The code of a call
+//! can request the move to such a thread at any depth. The call moves when it yields.
 
 use std::cell::Cell;
 use std::future::poll_fn;
@@ -8,14 +8,14 @@ use std::time::{Duration, Instant};
 
 use larder_runtime::metrics::process::thread_cpu_time;
 
-/// Bytes by which the memory of a guest may grow before its call is moved. Fewer bytes are touched and cleared in less
-/// than a millisecond.
+/// Bytes by which the memory of a guest may grow before its call is moved. Fewer bytes can be touched and cleared in
+/// less than a millisecond.
 pub(super) const MAX_GROWTH: u64 = 4 << 20;
-/// The same while the guest is instantiated. It is more because an interpreter begins with more memory, of which it
-/// uses a part.
+/// Like [`MAX_GROWTH`], while the guest is instantiated. The limit is larger because an interpreter starts with more
+/// memory, and uses only a part of it.
 pub(super) const MAX_INITIAL: u64 = 16 << 20;
-/// Bytes of instances of libraries that are created before the move. Each import is looked up by its name, so creating them
-/// takes half a millisecond. In Python, they have 0.6 MB.
+/// Bytes of instances of libraries that are created before the move. Each import is looked up by its name, so creating
+/// them takes half a millisecond. The instances of Python's libraries have 0.6 MB.
 pub(super) const MAX_UNMOVED_LIBRARIES: u64 = 1 << 20;
 
 #[derive(Debug, Clone, Copy)]
@@ -32,10 +32,11 @@ enum Place {
     LongCallThread,
 }
 
-/// The maximum age of a sample that is used again, because reading the CPU clock of a thread is a system call.
+/// The maximum age of a sample that is used again. Reading the CPU clock of a thread is a system call, so samples are
+/// used again.
 const MAX_SAMPLE_AGE: Duration = Duration::from_millis(1);
 
-/// The CPU time of this thread at a moment.
+/// The CPU time of this thread at one moment.
 #[derive(Debug, Clone, Copy)]
 struct CpuSample {
     at: Instant,
@@ -71,7 +72,7 @@ impl CpuSample {
     }
 }
 
-/// Declares that this is a thread for long calls, until it ends.
+/// Marks this thread as a thread for long calls until it ends.
 pub(super) fn become_long_call_thread() {
     PLACE.set(Place::LongCallThread);
 }
@@ -81,7 +82,7 @@ pub(super) fn is_long_call_thread() -> bool {
     matches!(PLACE.get(), Place::LongCallThread)
 }
 
-/// Polls a call on the thread that received it. Returns also whether the call requested the move.
+/// Polls a call on the thread that received it. Also returns whether the call requested the move.
 pub(super) fn poll_on_receiver<T>(since: Instant, poll: impl FnOnce() -> T) -> (T, bool) {
     let sample = CpuSample::before(since);
     let before = PLACE.replace(Place::Receiver {
@@ -103,7 +104,7 @@ pub(super) fn poll_on_receiver<T>(since: Instant, poll: impl FnOnce() -> T) -> (
     )
 }
 
-/// Requests the move of the call that is being polled. Returns false if it cannot be moved from here.
+/// Requests the move of the call that is being polled. Returns false if the call cannot be moved from here.
 fn request_move() -> bool {
     let Place::Receiver { since, sample, .. } = PLACE.get() else {
         return false;
@@ -116,8 +117,8 @@ fn request_move() -> bool {
     true
 }
 
-/// Requests the move if the call has used so much CPU time of the thread that received it. It moves when it yields. A
-/// short call whose thread was preempted stays: on a thread of low priority it would wait for long calls.
+/// Requests the move if the call has used this much CPU time of the thread that received it. The call moves when it
+/// yields. A short call whose thread was preempted stays: on a thread of low priority it would wait for long calls.
 pub(super) fn request_move_after(limit: Duration) {
     if let Place::Receiver { since, sample, .. } = PLACE.get()
         && since.elapsed() >= limit
@@ -204,7 +205,7 @@ mod tests {
             compute(LIMIT + 2 * MAX_SAMPLE_AGE);
             request_move_after(LIMIT);
         }));
-        // What the thread did before is not counted.
+        // The CPU time that the thread used before is not counted.
         compute(2 * LIMIT);
         assert!(!is_moved(|| {
             std::thread::sleep(LIMIT);

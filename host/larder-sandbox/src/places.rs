@@ -1,19 +1,20 @@
-//! How many places of the pool a guest takes. A place has memories, tables, instances and a stack, so a guest never lacks
-//! one of them if it has its places, whatever others use.
+//! How many places of the pool a guest takes. A place has memories, tables, instances and a stack. So a guest with its
+//! places never lacks one of them, also if other guests use many.
 
 use wasmtime::ResourcesRequired;
 
-/// The memories and tables of a place: what most components need.
+/// The number of memories and tables in a place, which is what most components need.
 pub(super) const MEMORIES: u32 = 2;
 pub(super) const TABLES: u32 = 8;
-/// The most that a component may have. That is not more than four places.
+/// The maximum for a component, which is at most four places.
 pub(super) const MAX_MEMORIES: u32 = 8;
 pub(super) const MAX_TABLES: u32 = 32;
-/// With fewer places than these, a guest may get fewer places than it needs. Then each has what a guest can need at most.
+/// If there are fewer places than this, a guest may get fewer places than it needs. Then each place has the maximum
+/// that a guest can need.
 const FEW: u32 = 2 * MAX_PLACES;
 const MAX_PLACES: u32 = 4;
 
-/// How many memories or tables the pool has.
+/// The total number of memories or tables in the pool.
 pub(super) fn total(places: u32, of_place: u32, max_of_guest: u32) -> u32 {
     places.saturating_mul(of_place).max(FEW * max_of_guest)
 }
@@ -29,12 +30,12 @@ impl Default for Places {
 }
 
 impl Places {
-    /// The places for the guests of a component. Nothing is known of one that imports modules.
+    /// The places for the guests of a component. The requirements of a component that imports modules are unknown.
     pub(crate) fn of(required: Option<ResourcesRequired>) -> Self {
         let Some(required) = required else {
             return Self::default();
         };
-        // All fields are named, so that none is overlooked. The sizes are charged to the memory budget.
+        // All fields are named, so that no field is forgotten. The sizes are charged to the memory budget.
         let ResourcesRequired {
             num_memories,
             num_tables,
@@ -53,12 +54,12 @@ impl Places {
         self.0.into()
     }
 
-    /// The number of memories that they have.
+    /// The total number of memories in these places.
     pub(crate) fn memories(self) -> usize {
         (self.0 * MEMORIES) as usize
     }
 
-    /// The number of tables that they have.
+    /// The total number of tables in these places.
     pub(crate) fn tables(self) -> usize {
         (self.0 * TABLES) as usize
     }

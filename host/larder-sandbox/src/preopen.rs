@@ -11,7 +11,7 @@ use wasmtime_wasi::{FsPerms, WasiCtxBuilder};
 
 use larder_model::policy::{Access, Dir};
 
-/// Opens a directory only to resolve paths below it, where the system supports that; otherwise for reading.
+/// Opens a directory only to resolve paths below it, if the system supports that; otherwise opens it for reading.
 #[cfg(target_os = "linux")]
 const OPEN_DIRECTORY: OFlags = OFlags::PATH;
 #[cfg(not(target_os = "linux"))]
@@ -33,16 +33,16 @@ pub(super) fn open(wasi: &mut WasiCtxBuilder, dir: &Dir) -> wasmtime::Result<()>
     Ok(())
 }
 
-/// A path that leads to this descriptor, even if another folder is at the granted path by now. It is needed
-/// because the engine opens folders by path only.
+/// A path that leads to this descriptor, also if another folder is at the granted path by now. The path is needed
+/// because the engine can open a folder only by its path.
 #[cfg(target_os = "linux")]
 fn path_of(folder: &OwnedFd, _: &Dir) -> std::path::PathBuf {
     use std::os::fd::AsRawFd as _;
     format!("/proc/self/fd/{}", folder.as_raw_fd()).into()
 }
 
-/// The granted path itself: this system has no path that leads to a descriptor, so a folder that is replaced
-/// between the check and the opening by the engine is not noticed.
+/// The granted path itself: this system has no path that leads to a descriptor. So it is not detected if the folder is
+/// replaced between the check and the opening by the engine.
 #[cfg(not(target_os = "linux"))]
 fn path_of(_: &OwnedFd, dir: &Dir) -> std::path::PathBuf {
     dir.host.clone()
@@ -67,7 +67,7 @@ fn open_without_links(path: &Path) -> io::Result<OwnedFd> {
     Ok(folder)
 }
 
-/// The system's error for a link is only "not a directory", so the likely cause is added.
+/// The system's error for a link is only "not a directory", so the error text names the likely cause.
 fn open_error(name: &std::ffi::OsStr, error: io::Error) -> io::Error {
     let hint = "links are not followed in a granted folder: restore the folder, or grant the path that the link leads to";
     io::Error::new(

@@ -1,5 +1,5 @@
-//! A provider: a loaded component with its name, team and grants, and the calls to it. Calls are made to a
-//! guest each. WIT types are converted here to types of the host, which are bounded and parsed.
+//! A provider: a loaded component with its name, team and grants, and the calls to it. Each call is made to one guest.
+//! WIT types are converted here to types of the host, which are bounded and parsed.
 
 mod answers;
 #[cfg(any(test, feature = "test-util"))]
@@ -59,10 +59,10 @@ pub struct Provider {
     /// The configuration of its guests.
     config: Arc<GuestConfig>,
     revision: u64,
-    /// Its code is replaced when it is optimised.
+    /// The compiled code. It is replaced when optimised code is ready.
     compiled: ArcSwap<CompiledComponent>,
     sandbox: Arc<Sandbox>,
-    /// Its calls end when the tasks of this drain are dropped.
+    /// The calls of the provider end when the tasks of this drain are dropped.
     drain: Arc<Drain>,
     concurrency_limit: ConcurrencyLimit,
     breaker: CircuitBreaker,
@@ -71,13 +71,13 @@ pub struct Provider {
     since: SystemTime,
     grant_sources: GrantSources,
     settings_check: OnceLock<SettingsCheck>,
-    /// What is charged for its lists in the catalog.
+    /// The memory that is charged for the provider's lists in the catalog.
     lists_memory: Mutex<MemoryCharge>,
     /// The end of stderr of the last guest that misbehaved.
     last_stderr: Mutex<String>,
 }
 
-/// Where the grants of a provider come from, as lines for people.
+/// The origins of a provider's grants, as lines for people.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct GrantSources {
     /// Grants that the author requests in the `NAME.toml` file beside the component.
@@ -93,11 +93,11 @@ pub struct ListPage<T> {
     pub items: Vec<T>,
     /// The provider's cursor for the next page.
     pub next: Option<String>,
-    /// How long the page may be reused; none if the provider did not say.
+    /// How long the page may be reused; none if the provider did not declare it.
     pub freshness: Option<Freshness>,
     /// What was omitted or changed, and why.
     pub omitted: Vec<String>,
-    /// Names of files that the provider met and could not read, because they are not UTF-8.
+    /// Names of files that the provider could not read, because they are not UTF-8.
     pub unreadable_names: u64,
     /// Bytes of text in the items.
     pub bytes: u64,
@@ -117,7 +117,7 @@ pub struct ListQuery {
 }
 
 impl Provider {
-    /// Creates a provider. It has to be probed before it is served.
+    /// Creates a provider. The provider has to be probed before it is served.
     pub fn new(
         name: ProviderName,
         team: TeamName,
@@ -178,15 +178,15 @@ impl Provider {
         }
     }
 
-    /// Ends its calls when the tasks of this drain, which is that of its team, are dropped.
+    /// Ends the provider's calls when the tasks of this drain are dropped. The drain is the drain of the team.
     pub fn with_drain(mut self, drain: Drain) -> Self {
         self.drain = Arc::new(drain);
         self
     }
 
-    /// Lets its guests use the key-value store of its team, as far as they are granted that.
+    /// Lets the provider's guests use the key-value store of its team, if they have a grant for it.
     pub fn with_key_value(self, store: Option<&KeyValueStore>) -> Self {
-        // It is set here only.
+        // The store is set only here.
         if let Some(store) = store {
             _ = self.config.key_value.set(store.clone());
         }
@@ -204,18 +204,18 @@ impl Provider {
         &self.grant_sources
     }
 
-    /// Its name.
+    /// The name of the provider.
     pub fn name(&self) -> &ProviderName {
         &self.config.provider
     }
 
-    /// Its team.
+    /// The team of the provider.
     pub fn team(&self) -> &TeamName {
         &self.config.team
     }
 
-    /// A number that is unique among all revisions of all providers in this process. The same component with
-    /// other grants is another revision.
+    /// A number that is unique among all revisions of all providers in this process. The same component with other
+    /// grants is a different revision.
     pub fn revision(&self) -> u64 {
         self.revision
     }
@@ -230,12 +230,12 @@ impl Provider {
         self.since
     }
 
-    /// Its metrics, which all of its current revisions share.
+    /// The metrics of the provider, which all of its current revisions share.
     pub fn metrics(&self) -> &ProviderMetrics {
         &self.config.metrics
     }
 
-    /// How long its circuit breaker is still open after repeated faults; none if it is not.
+    /// How long the provider's circuit breaker is still open after repeated faults; none if it is closed.
     pub fn circuit_open_for(&self) -> Option<Duration> {
         self.breaker.circuit_open_for()
     }
@@ -245,23 +245,23 @@ impl Provider {
         self.breaker.consecutive_faults()
     }
 
-    /// How long the circuit breaker of its list is still open; none if it is not.
+    /// How long the circuit breaker of the provider's list is still open; none if it is closed.
     pub fn list_circuit_open_for(&self) -> Option<Duration> {
         self.list_breaker.circuit_open_for()
     }
 
-    /// How long the circuit breaker of its search is still open; none if it is not.
+    /// How long the circuit breaker of the provider's search is still open; none if it is closed.
     pub fn search_circuit_open_for(&self) -> Option<Duration> {
         self.search_breaker.circuit_open_for()
     }
 
-    /// What it may access, and its limits.
+    /// The grants of the provider, and its limits.
     pub fn grant(&self) -> &Arc<Grant> {
         &self.config.grant
     }
 
-    /// Takes the end of what the last guest that misbehaved wrote to stderr, without secrets. Empty if there was
-    /// none since the last time, or if it wrote nothing.
+    /// Takes the end of the stderr of the last guest that misbehaved, without secrets. Empty if no guest misbehaved
+    /// since the last call of this method, or if the guest wrote nothing.
     pub fn take_last_stderr(&self) -> String {
         std::mem::take(
             &mut self
@@ -271,8 +271,8 @@ impl Provider {
         )
     }
 
-    /// Takes what was last omitted or changed in a response, without secrets. Empty if there was nothing since the last
-    /// time.
+    /// Takes what was last omitted or changed in a response, without secrets. Empty if nothing was omitted or changed
+    /// since the last call of this method.
     pub fn take_last_notes(&self) -> Vec<String> {
         self.config.log.take_notes()
     }
@@ -282,17 +282,17 @@ impl Provider {
         self.compiled.load().is_first_tier()
     }
 
-    /// Uses other code of the same component from now on. Calls that are in progress end with the previous code.
+    /// From now on, uses other code of the same component. Calls in progress end with the previous code.
     pub fn replace_code(&self, compiled: CompiledComponent) {
         if compiled.digest() == self.digest() {
-            // A guest that is in use now is not kept after its call.
+            // A guest that is now in use is not kept after its call.
             self.compiled.swap(Arc::new(compiled)).set_replaced();
-            // They have the previous code.
+            // Idle guests have the previous code.
             self.sandbox.discard_idle_guests(self.revision);
         }
     }
 
-    /// Whether it implements `version-provider`, so that versions are known without a read.
+    /// Whether the provider implements `version-provider`, so that versions are known without a read.
     pub fn supports_versions(&self) -> bool {
         self.compiled.load().versions.is_some()
     }

@@ -1,5 +1,5 @@
-//! Limits of what a provider adds to the log: the bytes of its own output per second, over all calls of all its
-//! revisions and in the share of its team, and the lines of the host about one revision, which are summarized when they repeat.
+//! Limits the log lines that a provider causes. The bytes of its own output per second are limited over all calls of
+//! all its revisions, and by the share of its team. Repeated lines of the host about one revision are summarized.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,15 +12,15 @@ use larder_runtime::history::{Event, EventKind, EventLog};
 use larder_runtime::log_limit::{Repeats, Suppressor};
 use larder_runtime::shares::{Resource, Taken, TeamShares};
 
-/// The limits on the output of all providers. The revisions of a provider share one, so that replacing a component, which
-/// its author can do at any time, does not allow more output.
+/// The limits on the output of all providers. All revisions of a provider share one limit. Otherwise an author, who can
+/// replace the component at any time, could get more output.
 #[derive(Debug, Default)]
 pub(super) struct OutputLimits {
     providers: Mutex<HashMap<(TeamName, ProviderName), OutputLimit>>,
     last_second: Arc<LastSecond>,
 }
 
-/// What all providers wrote within a second.
+/// The output of all providers within the last second.
 #[derive(Debug, Default)]
 struct LastSecond(Mutex<VecDeque<(Instant, Taken)>>);
 
@@ -39,7 +39,7 @@ struct OutputLimit {
 }
 
 impl OutputLimits {
-    /// Returns the limit of a provider. It is a new one if the operator changed the number of bytes.
+    /// Returns the limit of a provider. If the operator changed the number of bytes, returns a new limit.
     pub(super) fn of(
         &self,
         team: &TeamName,
@@ -51,7 +51,7 @@ impl OutputLimits {
             .providers
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        // A full bucket that nobody uses is like a new one.
+        // A full bucket that is not in use is equal to a new bucket.
         limits.retain(|_, limit| Arc::strong_count(&limit.bucket) > 1 || !limit.bucket.is_full());
         let new = || OutputLimit {
             per_second,
@@ -72,14 +72,14 @@ impl OutputLimits {
 }
 
 impl Output {
-    /// Takes bytes for a line. Returns false if there are none left in this second.
+    /// Takes bytes for a line. Returns false if too few bytes are left in this second.
     fn admits(&self, bytes: usize) -> bool {
         self.bucket.take(bytes as u64).is_ok() && self.last_second.admits(&self.team, bytes)
     }
 }
 
 impl LastSecond {
-    /// Takes bytes of the share of the team, which are free again after a second.
+    /// Takes bytes of the share of the team. The bytes are free again after a second.
     fn admits(&self, team: &TeamShares, bytes: usize) -> bool {
         if !team.is_divided(Resource::LogBytes) {
             return true;
@@ -116,7 +116,7 @@ pub(super) struct ProviderLog {
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Kind {
     message: &'static str,
-    /// For instance the kind of the fault; empty if there is only one.
+    /// For example the kind of the fault; empty if there is only one reason.
     reason: &'static str,
 }
 
@@ -160,7 +160,7 @@ impl ProviderLog {
         }
     }
 
-    /// Keeps what was omitted or changed in a response, for a command that checks it.
+    /// Stores what was omitted or changed in a response, for a command that checks it.
     pub(super) fn keep_notes(&self, notes: &[String]) {
         *self
             .last_notes
@@ -168,7 +168,8 @@ impl ProviderLog {
             .unwrap_or_else(PoisonError::into_inner) = notes.to_vec();
     }
 
-    /// Takes what was last omitted or changed in a response. Empty if there was nothing since the last time.
+    /// Takes what was last omitted or changed in a response. Empty if nothing was omitted or changed since the last
+    /// call of this method.
     pub(super) fn take_notes(&self) -> Vec<String> {
         std::mem::take(
             &mut self
@@ -178,12 +179,12 @@ impl ProviderLog {
         )
     }
 
-    /// Takes bytes for a line of the guests' own output. Returns false if there are none left in this second.
+    /// Takes bytes for a line of the guests' own output. Returns false if too few bytes are left in this second.
     pub(super) fn admits(&self, bytes: usize) -> bool {
         self.output.admits(bytes)
     }
 
-    /// Counts a line of the host. Returns whether it must be logged now; otherwise it becomes part of a summary.
+    /// Counts a line of the host. Returns whether the line must be logged now; otherwise it becomes part of a summary.
     pub(super) fn is_first(
         &self,
         message: &'static str,
@@ -193,7 +194,7 @@ impl ProviderLog {
         self.repeated.is_first(Kind { message, reason }, subject)
     }
 
-    /// Does the same for several lines without a reason.
+    /// Like [`Self::is_first`], for several lines without a reason.
     pub(super) fn is_first_of(&self, times: u64, message: &'static str) -> bool {
         self.repeated.is_first_of(
             times,
@@ -229,7 +230,7 @@ mod tests {
         let first = of("a", 100);
         while first.admits(100) {}
         assert!(!of("a", 100).admits(1) && of("b", 100).admits(1));
-        // Also while there is no revision, because the last one was rejected.
+        // The limit also applies while there is no revision, because the last revision was rejected.
         drop(first);
         assert!(!of("a", 100).admits(1));
         assert!(of("a", 200).admits(1), "the operator changed the limit");
@@ -270,7 +271,7 @@ mod tests {
         );
         let later = of(&quiet, 0, &of_quiet);
         assert!(later.admits(1_000));
-        // What was written before is not counted after a second.
+        // Bytes that were written before do not count after a second.
         let mut taken = limits.last_second.0.lock().unwrap();
         taken
             .iter_mut()

@@ -1,6 +1,6 @@
-//! Limits and measures how long one call waits before it runs. A call may wait for a permit of its provider,
-//! for one of its team, and for a slot of the server. One timeout covers all of them, and their sum is
-//! recorded as one number.
+//! Limits and measures how long one call waits before it runs. A call may wait for a permit of its provider, for a
+//! permit of its team, and for a slot of the server. One timeout covers all waits, and the sum of the waits is recorded
+//! as one number.
 
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use larder_runtime::deadline::with_deadline;
 use larder_runtime::metrics::ProviderMetrics;
 
-/// The queueing time of one call. It is recorded when this is dropped, whether or not the call was admitted.
+/// The queueing time of one call. It is recorded when this value is dropped, also if the call was not admitted.
 #[derive(Debug)]
 pub(super) struct QueueTimer {
     metrics: Arc<ProviderMetrics>,

@@ -1,5 +1,5 @@
 //! The addresses of granted hosts, for HTTP requests and for TCP connections. The host resolves a name once and checks
-//! every address, and guests can only connect to addresses that were checked.
+//! every address, and guests can only connect to checked addresses.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -12,7 +12,7 @@ pub(super) enum NetworkScope {
     Private,
 }
 
-/// A name has only addresses that the guest may not reach.
+/// The name has only addresses that the guest may not reach.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "`{name}` resolves to {address}, an address inside this network; its operator can allow it with `private = true`"

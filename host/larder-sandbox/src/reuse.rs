@@ -1,6 +1,5 @@
-//! Keeps idle guests for another call of the same caller, where the operator allows that. Everything is
-//! bounded: the number of idle guests, how long they stay idle, the number of their calls, and how much their
-//! memory may have grown.
+//! Keeps idle guests for another call of the same caller, where the operator allows that. These are limited: the number
+//! of idle guests, their idle time, the number of their calls, and the growth of their memory.
 
 mod idle_pool;
 
@@ -13,22 +12,22 @@ use larder_model::resource::Caller;
 use larder_runtime::drain::Drain;
 use larder_runtime::shares::{Resource, Taken};
 
-/// Maximum number of calls of one guest. The actual number is random and at least half of this, so that no
-/// provider can rely on it and guests do not all end at once.
+/// Maximum number of calls of one guest. The actual number is random and at least half of this value, so that no
+/// provider can rely on the number, and guests do not all end at the same time.
 const MAX_CALLS: u32 = 1_024;
 /// Interval between sweeps. A guest is dropped after half a minute without a call (see
 /// `idle_pool::MAX_SWEEPS`).
 const SWEEP_INTERVAL: Duration = Duration::from_secs(5);
-/// Maximum memory growth since instantiation, in bytes, of a guest that is kept.
+/// A guest whose memory grew by more than this since instantiation, in bytes, is not kept.
 const MAX_GROWTH: u64 = 32 << 20;
 
-/// Identifies the calls for which a guest may be reused: they have the same caller, and use the same revision
-/// of the same provider.
+/// Identifies the calls for which a guest may be reused: calls of the same caller to the same revision of the same
+/// provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ReuseKey {
     /// The revision of the provider, which determines its component, grants and settings.
     pub(super) revision: u64,
-    /// The caller; none for calls that the host makes itself. All of its fields are compared, because a guest
+    /// The caller; none for calls that the host makes itself. All fields of the caller are compared, because a guest
     /// can see all of them.
     pub(super) caller: Option<Caller>,
 }
@@ -45,7 +44,7 @@ struct Inner {
 /// A guest that waits for another call.
 struct IdleGuest {
     guest: OpenGuest,
-    /// Its part of the places for idle guests.
+    /// The guest's part of the places for idle guests.
     _places: Taken,
 }
 
@@ -71,8 +70,8 @@ impl ReusableGuests {
         Some(idle.guest)
     }
 
-    /// Keeps a guest for the next call. It is dropped instead if it has no calls left or has grown too much, if its
-    /// code was replaced, if memory is short, or if its team has used up its places for idle guests.
+    /// Keeps a guest for the next call. The guest is dropped instead if it has no calls left or has grown too much, if
+    /// its code was replaced, if memory is short, or if its team has used up its places for idle guests.
     pub(super) fn keep(&self, key: ReuseKey, mut guest: OpenGuest) {
         let calls_left = guest
             .calls_left
@@ -97,14 +96,15 @@ impl ReusableGuests {
             _places: taken,
         };
         let mut state = self.0.lock();
-        // Examined with the lock: whoever replaces the code records that before it drops the guests in the pool.
+        // This is examined with the lock: the code that replaces a provider's code first records the replacement, and
+        // then drops the guests in the pool.
         let rejected = if guest.guest.has_replaced_code() {
             Some(guest)
         } else {
             state.pool.put(key, guest)
         };
         let starts_sweep = rejected.is_none() && !std::mem::replace(&mut state.is_sweeping, true);
-        // Dropping a guest takes time, so it is done without the lock.
+        // Dropping a guest takes time, so the lock is released before.
         drop(state);
         drop(rejected);
         if starts_sweep {
@@ -162,7 +162,7 @@ async fn sweep(inner: Weak<Inner>) {
     }
 }
 
-/// Returns 0 if the system has no random numbers, which is good enough here.
+/// Returns 0 if the system has no random numbers, which is sufficient here.
 fn random_below(limit: u32) -> u32 {
     getrandom::u32().unwrap_or_default() % limit.max(1)
 }

@@ -11,8 +11,8 @@ use larder_model::name::ProviderName;
 /// Maximum number of updated URIs of one provider in the queue.
 const MAX_UPDATED: usize = 1_024;
 
-/// A notification from a provider about its resources. It is not part of the response to the call during
-/// which it is sent.
+/// A notification from a provider about its resources. It is independent of the response to the call during which it is
+/// sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Signal {
     /// The content of the resource with this URI has changed.
@@ -45,9 +45,9 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct Queues {
-    /// Only providers that have signals in the queue.
+    /// Contains only providers that have signals in the queue.
     by_provider: HashMap<ProviderName, ProviderQueue>,
-    /// The same providers, in the order in which the receiver takes from them.
+    /// The same providers, in the order in which the receiver takes their signals.
     order: VecDeque<ProviderName>,
 }
 

@@ -1,5 +1,5 @@
-//! Limits how many signals a provider may send per second, so that one provider cannot take the receiver's
-//! time from others.
+//! Limits how many signals a provider may send per second, so that one provider cannot use the receiver's time for
+//! itself.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;

@@ -30,28 +30,28 @@ pub(super) struct GuestState {
     pub(super) lease: Lease,
     pub(super) limiter: GuestLimiter,
     pub(super) places: Places,
-    /// Memory by which it may still grow before its call is moved to a thread for long calls.
+    /// Memory by which the guest may still grow before its call is moved to a thread for long calls.
     pub(super) unmoved_growth: UnmovedGrowth,
     pub(super) log: Log,
     /// When the host ends the current call.
     pub(super) deadline: Instant,
     /// Signals and progress notifications that the guest may still send during this call.
     pub(super) notifications_left: u32,
-    /// Names of files that this call met and that are not UTF-8.
+    /// Names of files that this call could not read, because they are not UTF-8.
     pub(super) unreadable_names: u64,
-    /// Whether the loss of a signal was logged already during this call.
+    /// Whether it was already logged during this call that a signal was lost.
     pub(super) logged_lost_signal: bool,
-    /// Whether it asked for values of its caller, in this call or an earlier one.
+    /// Whether the guest requested values of its caller, in this call or an earlier call.
     pub(super) used_caller_bucket: bool,
     /// Measures the current call.
     pub(super) meter: Option<Arc<CallMeter>>,
-    /// None until the guest needs it, unless folders are granted: most guests of small providers never do.
+    /// None until the guest needs it, unless folders are granted. Most guests of small providers never need it.
     wasi: Option<WasiCtx>,
     http: WasiHttpCtx,
     http_hooks: HttpHooks,
     table: ResourceTable,
-    /// Present if TCP connections are granted. Dropped after the sockets in the table, so that its permits are free
-    /// when the connections are closed.
+    /// Present if TCP connections are granted. This field is dropped after the sockets in the table, so that the
+    /// permits are free when the connections are closed.
     pub(super) tcp: Option<Box<GuestTcp>>,
 }
 
@@ -104,7 +104,7 @@ impl GuestState {
     }
 }
 
-/// Creates a WASI context if folders are granted, which are opened before the call.
+/// Creates a WASI context if folders are granted. The folders are opened before the call.
 fn wasi_with_folders(
     grant: &Grant,
     log: &Log,
@@ -145,7 +145,7 @@ fn wasi(grant: &Grant, log: &Log, tcp: Option<&GuestTcp>) -> WasiCtxBuilder {
 }
 
 impl GuestState {
-    /// The resources of the host that the guest has handles of.
+    /// The resources of the host for which the guest has handles.
     pub(super) fn table(&mut self) -> &mut ResourceTable {
         &mut self.table
     }

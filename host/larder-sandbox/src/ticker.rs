@@ -1,5 +1,5 @@
-//! A thread that increments the engine's epoch while guests run, which is how their time is measured and
-//! limited.
+//! A thread that increments the engine's epoch while guests run. The epoch is used to measure and limit the time of
+//! guests.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -8,15 +8,14 @@ use std::time::Duration;
 use larder_runtime::short_slice::request_short_slice;
 use wasmtime::Engine;
 
-/// Interval between ticks after a guest recently ran for longer than this without yielding.
+/// Interval between ticks if a guest recently ran without yielding for longer than this interval.
 pub(super) const TICK: Duration = Duration::from_millis(1);
-/// Interval between ticks otherwise. It is longer because each tick interrupts whatever runs on the
-/// processor.
+/// Interval between ticks otherwise. It is longer because each tick interrupts the task that runs on the processor.
 const SLOW_TICK: Duration = Duration::from_millis(5);
 /// How long the short interval is used after a guest ran for long.
 const FAST_PERIOD: Duration = Duration::from_millis(100);
-/// Time without a guest after which the thread is parked. Waking it for each call would take longer than many
-/// calls do.
+/// After this time without a guest, the thread is parked. Waking the thread for each call would take longer than many
+/// calls take.
 const PARK_DELAY: Duration = Duration::from_millis(50);
 
 /// Increments the engine's epoch while guests run. Its thread is parked when no guest has run for a while.
@@ -74,8 +73,8 @@ impl Ticker {
     }
 }
 
-/// Accepts reports that a guest ran for longer than a tick without yielding. Ticks come more often for a while
-/// afterwards, so that other tasks get their turn sooner.
+/// Accepts reports that a guest ran for longer than a tick without yielding. For a while after a report, the ticks are
+/// more frequent, so that other tasks run sooner.
 #[derive(Default)]
 pub(super) struct LongRunReports(Arc<TickerState>);
 
@@ -121,12 +120,12 @@ impl TickSchedule {
 
 impl Drop for Ticker {
     fn drop(&mut self) {
-        // A parked thread would never notice that the engine was dropped.
+        // A parked thread would never find out that the engine was dropped.
         self.thread.unpark();
     }
 }
 
-/// Keeps the ticker running while it exists.
+/// The ticker runs while this value exists.
 pub(super) struct TickGuard(Arc<TickerState>);
 
 impl Drop for TickGuard {

@@ -1,23 +1,24 @@
-//! The ways to compile a component. To compile it with optimisation takes longest, so a component that somebody waits for
-//! is served with other code first.
+//! The ways to compile a component. Compilation with optimisation takes longest, so if somebody waits for a component,
+//! it is first served with other code.
 
 use larder_model::name::Digest;
 
 use super::compile_job::{CompileJob, Priority};
 
-/// The smallest component, in bytes, for which the first tier is used. Smaller ones compile in one or two seconds, and
-/// may consist of debug information for the most part.
+/// The smallest component, in bytes, for which the first tier is used. Smaller components compile in one or two
+/// seconds, and may consist mostly of debug information.
 const MIN_SIZE: usize = 8 << 20;
 
 /// How a component is compiled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tier {
-    /// Without its libraries, which are compiled on their own, and without optimisation. The libraries of the next
-    /// revision are mostly the same, so only what remains is compiled. The code is used until optimised code is ready.
+    /// Without its libraries, which are compiled separately, and without optimisation. The libraries of the next
+    /// revision are mostly the same, so only the other parts are compiled for it. The code is used until optimised code
+    /// is ready.
     Split,
-    /// As a whole, without optimisation. The code is used until optimised code is ready.
+    /// The whole component, without optimisation. The code is used until optimised code is ready.
     First,
-    /// As a whole, with optimisation.
+    /// The whole component, with optimisation.
     Optimised,
 }
 
@@ -25,7 +26,7 @@ impl Tier {
     /// The tiers whose code is used until optimised code is ready.
     pub(crate) const PRELIMINARY: [Self; 2] = [Self::Split, Self::First];
 
-    /// The key in the cache of the code of this tier, made from the key of a component.
+    /// The key of this tier's code in the cache. It is computed from the key of the component.
     pub(crate) fn key(self, component: Digest) -> Digest {
         match self {
             Self::Split => Digest::of(format!("split {component}").as_bytes()),
@@ -36,8 +37,8 @@ impl Tier {
 }
 
 impl CompileJob<'_> {
-    /// The tiers of code that may be returned for a component of this size, in the order of preference. Code that is not
-    /// optimised is of use only if somebody waits for it, and if a provider can replace it later.
+    /// The tiers of code that may be returned for a component of this size, in the order of preference. Code that is
+    /// not optimised is used only if somebody waits for it, and if a provider can replace it later.
     pub(crate) fn usable_tiers(&self, size: usize) -> &'static [Tier] {
         match self.priority {
             Priority::Optimisation => &[Tier::Optimised],

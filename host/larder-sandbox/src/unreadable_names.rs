@@ -1,5 +1,5 @@
-//! Counts the names of files that a guest cannot read. WASI passes names as UTF-8 only, so a name with other bytes is
-//! an error of the directory listing, which most languages skip silently.
+//! Counts the names of files that a guest cannot read. WASI passes names only as UTF-8, so a name with other bytes is
+//! an error in the directory listing. Most languages skip such an error silently.
 
 use wasmtime::component::{Linker, Resource};
 use wasmtime_wasi::filesystem::WasiFilesystemView as _;
@@ -16,8 +16,8 @@ const FUNCTION: &str = "[method]directory-entry-stream.read-directory-entry";
 /// The result of the function, as the interface defines it.
 type Entry = Result<Option<DirectoryEntry>, ErrorCode>;
 
-/// Replaces the function that returns the next name of a folder by one that also counts. The interfaces of WASI must
-/// be in the linker already.
+/// Replaces the function that returns the next name of a folder with a function that also counts. The interfaces of
+/// WASI must already be in the linker.
 pub(super) fn count_unreadable_names(linker: &mut Linker<GuestState>) -> wasmtime::Result<()> {
     linker.allow_shadowing(true);
     linker.instance(INTERFACE)?.func_wrap_async(

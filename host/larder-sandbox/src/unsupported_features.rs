@@ -1,9 +1,10 @@
 //! Finds out which features of WebAssembly a component or module requires that this host does not support. The engine
-//! says at which byte it gave up, and not which compiler option is the cause.
+//! only reports the byte at which it stopped, not the compiler option that is the cause.
 
 use wasmparser::{Validator, WasmFeatures};
 
-/// The features that the engine is built or configured without, by the names that compilers use for them.
+/// The features that are disabled in the build or in the configuration of the engine, by the names that compilers use
+/// for them.
 const UNSUPPORTED: [(WasmFeatures, &str); 10] = [
     (
         WasmFeatures::EXCEPTIONS.union(WasmFeatures::LEGACY_EXCEPTIONS),
@@ -26,8 +27,9 @@ const UNSUPPORTED: [(WasmFeatures, &str); 10] = [
     ),
 ];
 
-/// Returns the unsupported features that a component or module requires. It is empty if the bytes are invalid with all
-/// features too. Validates the bytes several times, so it is meant for those that the engine rejected.
+/// Returns the unsupported features that a component or module requires. The list is empty if the bytes are also
+/// invalid with all features. Validates the bytes several times, so this is only called for bytes that the engine
+/// rejected.
 pub fn unsupported_features(bytes: &[u8]) -> Vec<&'static str> {
     let all = WasmFeatures::all();
     if !is_valid(bytes, all) {
@@ -59,7 +61,7 @@ mod tests {
 
     #[test]
     fn names_the_features_that_are_required() {
-        // A memory that is shared, and one with 64-bit addresses.
+        // A shared memory, and a memory with 64-bit addresses.
         assert_eq!(
             unsupported_features(&module(5, &[1, 3, 1, 1])),
             ["threads (shared memory, atomics)"]

@@ -1,4 +1,4 @@
-//! The wasi:http requests of guests, which are checked and sent like those of `http-client`.
+//! The wasi:http requests of guests, which are checked and sent like the requests of `http-client`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ pub(super) struct HttpHooks {
     outgoing_http: Arc<OutgoingHttp>,
     log: Log,
     trace: Option<TraceContext>,
-    /// One permit for each request whose response was not read or dropped. None until the first request.
+    /// One permit for each request until its response was read or dropped. None until the first request.
     permits: Option<Arc<Semaphore>>,
 }
 
@@ -48,7 +48,7 @@ impl HttpHooks {
         permits.clone().try_acquire_owned().ok()
     }
 
-    /// Adds the trace context to the headers of a request, unless the guest has set one.
+    /// Adds the trace context to the headers of a request, unless the guest has already set it.
     fn add_trace_headers(&self, headers: &mut http::HeaderMap) {
         let trace = self
             .trace
@@ -102,7 +102,7 @@ impl WasiHttpHooks for HttpHooks {
     }
 }
 
-/// The timeouts of a request. Without a limit of the guest, only those of the host apply.
+/// The timeouts of a request. If the guest sets no limit, only the limits of the host apply.
 struct Timeouts {
     connect: Option<Duration>,
     /// The time until the head of the response has arrived.
@@ -119,8 +119,8 @@ impl Timeouts {
                 options.between_bytes_timeout,
             )
         });
-        // The time for the first byte begins when the connection exists. The host only knows when the request
-        // began, so it adds the time that connecting may take.
+        // The time for the first byte begins when the connection exists. The host only knows when the request began, so
+        // the time that connecting may take is added.
         let head =
             first_byte.and_then(|first_byte| first_byte.checked_add(connect.unwrap_or_default()));
         Self {
@@ -131,7 +131,7 @@ impl Timeouts {
     }
 }
 
-/// Returns a body that holds a permit, and that fails if the next bytes do not arrive in time.
+/// Returns a body that holds a permit, and that fails if its next bytes do not arrive in time.
 fn with_permit(body: WasiBody, between_bytes: Duration, permit: OwnedSemaphorePermit) -> WasiBody {
     let frames = stream::unfold((body, permit), move |(mut body, permit)| async move {
         let frame = timeout(between_bytes, body.frame()).await;
@@ -150,7 +150,7 @@ fn too_many_requests(log: &Log) -> WasiError {
 fn to_wasi(error: RequestError, log: &Log) -> WasiError {
     match error {
         RequestError::Denied(why) => {
-            // The error type of wasi:http cannot carry the reason, so it is logged.
+            // The error type of wasi:http cannot contain the reason, so the reason is logged.
             log.line(LogLevel::Info, &why);
             WasiError::HttpRequestDenied
         }

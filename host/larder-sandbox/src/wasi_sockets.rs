@@ -1,6 +1,6 @@
-//! TCP connections of guests by wasi:sockets. The sockets are those of wasmtime-wasi; here the functions are replaced
-//! that find addresses, connect and close, and those that wait, so that a guest reaches only what was granted, and
-//! everything that it uses is bounded. There are no listening sockets and no UDP.
+//! TCP connections of guests by wasi:sockets. The sockets are from wasmtime-wasi. This module replaces the functions
+//! that find addresses, connect, close and wait, so that a guest reaches only granted addresses, and all resources that
+//! it uses are limited. There are no listening sockets and no UDP.
 
 mod connecting;
 mod lookup;
@@ -20,7 +20,7 @@ const CREATE: &str = "wasi:sockets/tcp-create-socket@0.2.12";
 const TCP: &str = "wasi:sockets/tcp@0.2.12";
 const POLL: &str = "wasi:io/poll@0.2.12";
 
-/// Replaces what has to be checked or limited. The interfaces of WASI must be in the linker already.
+/// Replaces the functions that have to be checked or limited. The interfaces of WASI must already be in the linker.
 pub(super) fn limit_sockets(linker: &mut Linker<GuestState>) -> wasmtime::Result<()> {
     linker.allow_shadowing(true);
     replace_lookup(linker)?;
@@ -74,7 +74,7 @@ fn replace_connect(linker: &mut Linker<GuestState>) -> wasmtime::Result<()> {
         ResourceType::host::<TcpSocket>(),
         |mut store, index| store.data_mut().drop_socket(index),
     )?;
-    // Without a local address, a socket cannot listen either.
+    // A socket without a local address cannot listen either.
     tcp.func_wrap(
         "[method]tcp-socket.start-bind",
         |_, _: (Resource<TcpSocket>, Resource<Network>, IpSocketAddress)| {

@@ -1,4 +1,4 @@
-//! Distinguishes a folder that cannot be used at the moment from files that are damaged.
+//! Distinguishes a folder that cannot be used at the moment from damaged files.
 
 use std::io::{self, ErrorKind};
 
@@ -8,10 +8,10 @@ use tantivy::directory::error::{LockError, OpenReadError, OpenWriteError};
 /// Why an operation of an index failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
-    /// The disk is full, the folder is read-only, or similar. The files are good.
+    /// The disk is full, the folder is read-only, or a similar problem. The files are not damaged.
     #[error("{0}")]
     Unusable(String),
-    /// The files are not those of an index.
+    /// The files are not the files of an index.
     #[error("{0}")]
     Damaged(String),
     /// Another process keeps the index up to date.
@@ -52,7 +52,7 @@ fn io_error(error: &TantivyError) -> Option<&io::Error> {
     }
 }
 
-/// Whether an error of the operating system is about the disk or the permissions, not about the content of the folder.
+/// Whether an error of the operating system concerns the disk or the permissions instead of the content of the folder.
 fn is_environment(error: &io::Error) -> bool {
     let is_content = matches!(
         error.kind(),

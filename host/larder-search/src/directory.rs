@@ -1,5 +1,5 @@
-//! The files of an index, for tantivy. Unlike tantivy's own directory, it does not map files into memory: a file that
-//! was truncated, or a disk that fails, is an error here, and would end the process there.
+//! The files of an index, for tantivy. Unlike tantivy's own directory, this directory does not map files into memory: a
+//! truncated file or a failing disk is an error here. With mapped files, it would end the process.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, ErrorKind, Read as _, Write};
@@ -18,7 +18,7 @@ use tantivy::directory::{
 /// Size of the buffer of a file that is written.
 const BUFFER_BYTES: usize = 64 << 10;
 
-/// The files in a folder. Clones share it.
+/// The files in a folder. Clones share the same files.
 #[derive(Debug, Clone)]
 pub(crate) struct FileDirectory {
     folder: Arc<PathBuf>,
@@ -185,8 +185,8 @@ impl Directory for FileDirectory {
         self.record(File::open(&*self.folder).and_then(|folder| folder.sync_data()))
     }
 
-    /// The lock of the writer is not needed, because the folder has a lock of its own. The other one prevents that files
-    /// are deleted while a reader opens them. It ends with the process.
+    /// The lock of the writer is not needed, because the folder has a lock of its own. The other lock prevents that
+    /// files are deleted while a reader opens them. This lock ends with the process.
     fn acquire_lock(&self, lock: &Lock) -> Result<DirectoryLock, LockError> {
         if lock.filepath == INDEX_WRITER_LOCK.filepath {
             return Ok(DirectoryLock::from(Box::new(())));

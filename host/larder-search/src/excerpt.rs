@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use crate::query::QueryWords;
 use crate::words;
 
-/// Bytes of a passage, and of what precedes its first word that was searched for.
+/// Maximum bytes of a passage, and of the text before its first matching word.
 const MAX_BYTES: usize = 240;
 const CONTEXT_BYTES: usize = 60;
 
@@ -28,7 +28,7 @@ fn best_place(text: &str, query: &QueryWords) -> usize {
     let mut analyzer = words::analyzer();
     let mut best = 0;
     let mut best_count = 0;
-    // The words that were searched for in the last bytes, with their places.
+    // The matching words in the last bytes, with their positions.
     let mut near: VecDeque<(usize, usize)> = VecDeque::new();
     let mut stream = analyzer.token_stream(text);
     while best_count < query.len() && stream.advance() {
@@ -54,7 +54,7 @@ fn best_place(text: &str, query: &QueryWords) -> usize {
     best
 }
 
-/// Returns the beginning of the word after this place, or the place itself if there is none nearby.
+/// Returns the beginning of the word after this position. If there is no word nearby, returns the position itself.
 fn word_start(text: &str, at: usize) -> usize {
     if at == 0 {
         return 0;

@@ -1,4 +1,4 @@
-//! The folder of an index: who may use it, and the version of what is in it.
+//! The folder of an index: the right to use it, and the version of its content.
 
 use std::fs::{DirBuilder, File, TryLockError};
 use std::io::{self, ErrorKind, Write as _};
@@ -13,12 +13,12 @@ use larder_runtime::private_files::{self, ACCESSIBLE_TO_OTHERS, Untrusted};
 
 /// The lock of the process that changes the index.
 const LOCK: &str = "lock";
-/// The version of what is in the folder.
+/// The file with the version of the content of the folder.
 const FORMAT: &str = "format";
 /// The folder with the files of tantivy.
 const INDEX: &str = "index";
 
-/// The exclusive right to change an index. It ends when it is dropped, and with the process.
+/// The exclusive right to change an index. It ends when this value is dropped, and when the process ends.
 #[derive(Debug)]
 pub(crate) struct FolderLock {
     _file: File,
@@ -37,12 +37,12 @@ pub(crate) fn index_folder(folder: &Path) -> PathBuf {
     folder.join(INDEX)
 }
 
-/// Whether there is an index, of whatever version.
+/// Whether there is an index of any version.
 pub(crate) fn exists(folder: &Path) -> bool {
     index_folder(folder).exists()
 }
 
-/// Whether there is an index of this version.
+/// Whether there is an index of the current version.
 pub(crate) fn is_current(folder: &Path) -> bool {
     std::fs::read_to_string(folder.join(FORMAT)).is_ok_and(|found| found == format())
 }
@@ -50,7 +50,7 @@ pub(crate) fn is_current(folder: &Path) -> bool {
 /// Creates the folder if it does not exist, and locks it. Only this user may have access to it: it contains the text of
 /// documents.
 pub(crate) fn lock(folder: &Path) -> Result<FolderLock, Failure> {
-    // Whatever is wrong here, it is not the content of the index.
+    // An error here never concerns the content of the index.
     let unusable = |error: io::Error| Failure::Unusable(error.to_string());
     let untrusted = |error: Untrusted| Failure::Unusable(format!("it {error}"));
     DirBuilder::new()
@@ -67,7 +67,8 @@ pub(crate) fn lock(folder: &Path) -> Result<FolderLock, Failure> {
     }
 }
 
-/// Deletes what is in the folder, and prepares it for a new index. The folder has no version until [`mark`].
+/// Deletes the content of the folder, and prepares the folder for a new index. The folder has no version until
+/// [`mark`].
 pub(crate) fn clear(folder: &Path, _: &FolderLock) -> io::Result<()> {
     let index = index_folder(folder);
     for deleted in [
@@ -85,7 +86,7 @@ pub(crate) fn clear(folder: &Path, _: &FolderLock) -> io::Result<()> {
     DirBuilder::new().mode(0o700).create(&index)
 }
 
-/// Sets the version of what is in the folder.
+/// Sets the version of the content of the folder.
 pub(crate) fn mark(folder: &Path, _: &FolderLock) -> io::Result<()> {
     let mut file = tempfile::NamedTempFile::new_in(folder)?;
     file.write_all(format().as_bytes())?;

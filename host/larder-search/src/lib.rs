@@ -1,5 +1,5 @@
-//! The full-text index of what providers return, one for each team, in a folder on disk. The crate knows neither catalogs
-//! nor callers: who may see a match is decided where it is used.
+//! The full-text indexes of the content that providers return: one index for each team, in a folder on disk. The crate
+//! does not use catalogs or callers: the code that uses a match decides which caller may see it.
 
 #![cfg_attr(test, allow(clippy::too_many_lines, reason = "tables are long"))]
 

@@ -1,4 +1,4 @@
-//! Converts text that was typed into a query. Every text is one: nothing in it is an operator.
+//! Converts a text that a user typed into a query. Every text is a valid query: no character in it is an operator.
 
 use tantivy::Term;
 use tantivy::query::{BooleanQuery, BoostQuery, FuzzyTermQuery, Query, TermQuery};
@@ -7,19 +7,19 @@ use tantivy::schema::{Field, IndexRecordOption};
 use crate::schema::Fields;
 use crate::words::{self, is_unspaced};
 
-/// Bytes of a text that are looked at, and words that are searched for. The rest is ignored.
+/// Maximum bytes of a text that are examined, and maximum number of words that are searched for. The rest is ignored.
 const MAX_BYTES: usize = 4 << 10;
 const MAX_WORDS: usize = 48;
-/// A word in a title counts this many times as much as one in a text.
+/// A word in a title counts this many times as much as a word in a text.
 const TITLE_BOOST: f32 = 2.0;
-/// The score of a word that only begins like the last word, compared with a word in a text.
+/// The score of a word that only begins with the last word of the query, compared with a whole word in a text.
 const PREFIX_BOOST: f32 = 0.3;
 
 /// The words of a query.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct QueryWords {
     words: Vec<String>,
-    /// Whether the last word may be continued.
+    /// Whether the last word may be the beginning of a longer word.
     is_open: bool,
 }
 
@@ -42,7 +42,7 @@ impl QueryWords {
             .into_iter()
             .filter(|word| seen.insert(word.clone()))
             .collect();
-        // The last word stays last if it occurred before.
+        // The last word stays last, also if it occurred before.
         words.retain(|word| *word != last);
         words.push(last);
         Some(Self { words, is_open })
@@ -53,7 +53,7 @@ impl QueryWords {
         self.words.len()
     }
 
-    /// Returns which of the words this word of a text matches.
+    /// Returns the position of the query word that this word of a text matches.
     pub(crate) fn position(&self, word: &str) -> Option<usize> {
         let exact = self.words.iter().position(|own| own == word);
         let begins = || {
@@ -66,7 +66,7 @@ impl QueryWords {
         exact.or_else(|| begins().then(|| self.len() - 1))
     }
 
-    /// Returns the query for documents that contain one of the words. Those with more and rarer words come first.
+    /// Returns the query for documents that contain one of the words. Documents with more and rarer words come first.
     pub(crate) fn query(&self, fields: &Fields) -> Box<dyn Query> {
         let exact = self.words.iter().flat_map(|word| {
             [

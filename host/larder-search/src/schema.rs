@@ -10,12 +10,12 @@ use larder_model::name::ProviderName;
 use larder_model::text_index::Document;
 use larder_model::uri::Uri;
 
-/// Changes whenever the fields or the words of a text change. An index of another version is built again.
+/// Changes whenever the fields or the splitting into words change. An index of another version is built again.
 pub(crate) const VERSION: u32 = 1;
 /// The name of the analyzer of titles and texts.
 pub(crate) const ANALYZER: &str = "words";
 
-/// Names of the fields that are read for all documents at once.
+/// Names of the fields whose values are read for all documents at once.
 pub(crate) mod name {
     pub(crate) const PROVIDER: &str = "provider";
     pub(crate) const URI: &str = "uri";
@@ -26,12 +26,12 @@ pub(crate) mod name {
 /// The fields.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Fields {
-    /// Provider and URI in one.
+    /// Provider and URI in one field.
     pub(crate) key: Field,
     pub(crate) provider: Field,
     pub(crate) uri: Field,
     pub(crate) state: Field,
-    /// The size of the text plus one, or 0 if there is none.
+    /// The size of the text plus one. 0 if there is no text.
     pub(crate) bytes: Field,
     pub(crate) title: Field,
     pub(crate) text: Field,
@@ -64,7 +64,7 @@ pub(crate) fn key(provider: &ProviderName, uri: &Uri) -> String {
     format!("{provider} {uri}")
 }
 
-/// What is stored of a found document.
+/// The stored data of a found document.
 pub(crate) struct StoredDocument {
     pub(crate) provider: ProviderName,
     pub(crate) uri: Uri,

@@ -22,14 +22,14 @@ use larder_model::text_index::{KnownDocument, Match, Usage};
 use larder_model::uri::Uri;
 use larder_runtime::low_priority_threads;
 
-/// The most matches of one search.
+/// Maximum number of matches of one search.
 const MAX_MATCHES: usize = 200;
 /// The file that tantivy replaces with each change.
 const META_FILE: &str = "meta.json";
 /// Blocks of stored text that are kept in memory. Each text is read once per search.
 const CACHED_BLOCKS: usize = 1;
 
-/// An index that is read.
+/// An index that is opened for reading.
 #[derive(Debug)]
 pub(crate) struct Stored {
     folder: PathBuf,
@@ -81,7 +81,7 @@ impl Stored {
         }
     }
 
-    /// Returns the index as of its last change. `None` if there is none.
+    /// Returns the index in the state of its last change. `None` if there is no index.
     pub(crate) fn searcher(&self) -> Result<Option<Searcher>, Failure> {
         let index_folder = folder::index_folder(&self.folder);
         let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
@@ -112,7 +112,7 @@ impl Stored {
         Ok(Some(opened.insert(new).searcher.clone()))
     }
 
-    /// Frees the memory and the files of an index that was not used for this time.
+    /// Releases the memory and the files of an index that was not used for this time.
     pub(crate) fn release(&self, unused_for: Duration) {
         let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
         opened.take_if(|opened| opened.last_use.elapsed() >= unused_for);
@@ -204,7 +204,7 @@ impl Stored {
     }
 }
 
-/// The values that are read of all documents.
+/// The values that are read for all documents.
 struct Columns {
     provider: TextColumn,
     uri: TextColumn,

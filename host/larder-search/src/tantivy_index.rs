@@ -21,7 +21,7 @@ use larder_model::uri::Uri;
 use larder_runtime::blocking_threads::BlockingThreads;
 use larder_runtime::metrics::process::thread_cpu_time;
 
-/// Searches of one index at the same time. A disk that does not respond blocks only these.
+/// Maximum number of concurrent searches of one index. A disk that does not respond blocks only these searches.
 const MAX_SEARCHES: usize = 4;
 
 /// The thread that changes indexes. All teams share it, so that at most one of them uses memory for it.
@@ -34,7 +34,7 @@ impl Default for IndexThread {
     }
 }
 
-/// The index of one team. Clones share it. Nothing is created before the first change.
+/// The index of one team. Clones share the same index. No file is created before the first change.
 #[derive(Debug, Clone)]
 pub struct TantivyIndex(Arc<Inner>);
 
@@ -47,13 +47,13 @@ struct Inner {
     stored: Stored,
     writer: Mutex<Writer>,
     usage: Mutex<BTreeMap<ProviderName, Usage>>,
-    /// Whether a search found damage that was not repaired yet.
+    /// Whether a search found damage that is not repaired yet.
     is_damaged: AtomicBool,
     damage: Notify,
 }
 
 impl TantivyIndex {
-    /// Creates an index in this folder. There must be no other one with the folder in this process.
+    /// Creates an index in this folder. This process must not have another index with the same folder.
     pub fn new(folder: PathBuf, limits: Limits, thread: IndexThread) -> Self {
         Self(Arc::new(Inner {
             search_threads: BlockingThreads::new(MAX_SEARCHES),
@@ -68,7 +68,7 @@ impl TantivyIndex {
         }))
     }
 
-    /// Does work on the thread for changes, with the right to change the index.
+    /// Runs work on the thread for changes, with the right to change the index.
     async fn change<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Inner, &mut Writer) -> Result<T, Failure> + Send + 'static,
@@ -81,7 +81,7 @@ impl TantivyIndex {
         }
     }
 
-    /// Deletes a damaged index. Returns what to report.
+    /// Deletes a damaged index. Returns the error to report.
     async fn recover(&self, failure: Failure) -> IndexError {
         let Failure::Damaged(reason) = failure else {
             return self.0.error(failure);
@@ -177,7 +177,7 @@ impl TextIndex for TantivyIndex {
 
     async fn release(&self, unused_for: Duration) {
         let inner = self.0.clone();
-        // It fails only if the runtime is stopping.
+        // This fails only if the runtime is stopping.
         _ = self
             .0
             .search_threads

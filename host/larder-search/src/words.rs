@@ -1,4 +1,4 @@
-//! Splits text into words, for every language: what is stored and what is searched for are split in the same way.
+//! Splits text into words, for all languages. Stored texts and queries are split in the same way.
 //!
 //! A word is a sequence of letters and digits, in lower case and without accents and other marks. Scripts without spaces
 //! between words, such as Chinese and Thai, are split into overlapping pairs of characters.
@@ -10,10 +10,10 @@ use tantivy::tokenizer::{
     AsciiFoldingFilter, RemoveLongFilter, TextAnalyzer, Token, TokenStream, Tokenizer,
 };
 
-/// Longer words, which are data rather than language, are not stored. Digests are shorter.
+/// Longer words are data rather than language, and are not stored. Digests are shorter than this.
 const MAX_WORD_BYTES: usize = 130;
 
-/// Returns what splits text into words.
+/// Returns the analyzer that splits text into words.
 pub(crate) fn analyzer() -> TextAnalyzer {
     TextAnalyzer::builder(WordTokenizer)
         .filter(AsciiFoldingFilter)
@@ -21,7 +21,7 @@ pub(crate) fn analyzer() -> TextAnalyzer {
         .build()
 }
 
-/// Whether a text ends within a word, which may be continued.
+/// Whether a text ends within a word, so that the word may continue.
 pub(crate) fn ends_in_word(text: &str) -> bool {
     text.chars().next_back().is_some_and(is_word)
 }
@@ -37,7 +37,7 @@ pub(crate) fn is_unspaced(c: char) -> bool {
     )
 }
 
-/// Whether a character is an accent or a similar mark that a letter is combined with.
+/// Whether a character is an accent or a similar mark that is combined with a letter.
 fn is_mark(c: char) -> bool {
     matches!(u32::from(c),
         0x0300..=0x036F | 0x1AB0..=0x1AFF | 0x1DC0..=0x1DFF | 0x20D0..=0x20FF | 0xFE20..=0xFE2F)
@@ -68,7 +68,7 @@ struct Words<'a> {
     text: &'a str,
     /// The next byte to look at.
     at: usize,
-    /// Whether the character before is of a script without spaces, and in the last pair.
+    /// Whether the previous character is of a script without spaces, and already in the last pair.
     is_in_run: bool,
     token: Token,
 }
@@ -93,7 +93,7 @@ impl Words<'_> {
                 self.is_in_run = true;
                 return Some(start..self.at + second.len_utf8());
             }
-            // A single character. The last one of several is in the pair before.
+            // A single character. If there are several characters, the last one is already in the previous pair.
             if !was_in_run {
                 return Some(start..self.at);
             }
@@ -125,7 +125,7 @@ impl TokenStream for Words<'_> {
     }
 }
 
-/// Writes a word in lower case, without marks and without variants of characters such as full width.
+/// Writes a word in lower case, without marks, and without variants of characters such as full width.
 fn fold(word: &str, folded: &mut String) {
     if word.is_ascii() {
         folded.push_str(word);

@@ -1,4 +1,4 @@
-//! Changes an index. Everything here runs on the one thread for changes.
+//! Changes an index. All code here runs on the one thread for changes.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -15,16 +15,16 @@ use crate::stored::{Stored, open_index};
 use larder_model::name::ProviderName;
 use larder_model::text_index::{Change, Document, Limits, Usage};
 
-/// Memory of the thread that collects the words of new documents: the least that tantivy accepts.
+/// Memory of the thread that collects the words of new documents: the minimum that tantivy accepts.
 const WRITER_BYTES: usize = 15_000_000;
-/// Segments of about the same size are merged when there are so many of them. Each search looks into all segments.
+/// Segments of about the same size are merged if there are this many of them. Each search reads all segments.
 const MAX_SIMILAR_SEGMENTS: usize = 6;
 /// Smaller segments count as equally large.
 const SMALL_SEGMENT_DOCUMENTS: u32 = 500;
-/// A segment with a larger part of deleted documents is written anew.
+/// If the part of deleted documents in a segment is larger than this, the segment is written again.
 const MAX_DELETED_PART: f32 = 0.2;
 
-/// The right to change an index, and what is known of its files.
+/// The right to change an index, and the known state of its files.
 #[derive(Debug)]
 pub(crate) struct Writer {
     folder: PathBuf,
@@ -38,11 +38,11 @@ pub(crate) struct Writer {
 /// How an index was opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Opening {
-    /// It was open already.
+    /// The index was already open.
     Open,
-    /// It is as it was left, or new.
+    /// The index is unchanged since its last use, or it is new.
     Same,
-    /// It was of another version, and is empty now.
+    /// The index was of another version, and is empty now.
     Outdated,
 }
 
@@ -84,14 +84,14 @@ impl Writer {
         Ok(Opening::Same)
     }
 
-    /// Deletes everything, and creates an empty index.
+    /// Deletes all documents, and creates an empty index.
     pub(crate) fn recreate(&mut self) -> Result<(), Failure> {
         create(&self.folder, locked(&mut self.lock, &self.folder)?)?;
         self.is_verified = true;
         Ok(())
     }
 
-    /// Stores changes together. Returns false if the limits are reached, and some documents were not stored.
+    /// Stores all changes together. Returns false if the limits are reached, and some documents were not stored.
     pub(crate) fn apply(
         &mut self,
         stored: &Stored,
@@ -107,7 +107,7 @@ impl Writer {
             known: HashMap::new(),
         };
         let written = self.write(&index, changes, &mut sizes, Usage::total(usage.values()));
-        // The error of the file says more than that of the thread that met it.
+        // The error of the file is more specific than the error of the thread.
         written.map_err(|error| directory.take_write_error().map_or(error, Failure::from))
     }
 
@@ -167,7 +167,7 @@ impl Writer {
     }
 }
 
-/// Returns the lock of the folder, and takes it if necessary.
+/// Returns the lock of the folder. If the lock is not held yet, takes it.
 fn locked<'a>(lock: &'a mut Option<FolderLock>, folder: &Path) -> Result<&'a FolderLock, Failure> {
     let held = match lock.take() {
         Some(held) => held,
@@ -192,7 +192,8 @@ fn create(folder: &Path, lock: &FolderLock) -> Result<(), Failure> {
     Ok(folder::mark(folder, lock)?)
 }
 
-/// Merges small segments, and those with many deleted documents. With `purges`, no deleted document stays on the disk.
+/// Merges small segments, and segments with many deleted documents. With `purges`, no deleted document stays on the
+/// disk.
 fn merge(index: &Index, writer: &mut IndexWriter, purges: bool) -> Result<(), Failure> {
     let mut policy = LogMergePolicy::default();
     policy.set_min_num_segments(MAX_SIMILAR_SEGMENTS);
@@ -210,7 +211,7 @@ fn merge(index: &Index, writer: &mut IndexWriter, purges: bool) -> Result<(), Fa
     Ok(())
 }
 
-/// The sizes of the texts of documents, including the changes so far.
+/// The sizes of the texts of documents after the changes so far.
 struct Sizes {
     fields: Fields,
     searcher: Option<Searcher>,
@@ -218,7 +219,7 @@ struct Sizes {
 }
 
 impl Sizes {
-    /// Replaces the text of a document in `used`. Returns false, and removes it, if the new text does not fit.
+    /// Replaces the text of a document in `used`. If the new text does not fit, removes it and returns false.
     fn replace(
         &mut self,
         key: &str,

@@ -1,4 +1,4 @@
-//! Sigstore bundles: what is signed, and how it is compared with a subject.
+//! Sigstore bundles: the signed content of a bundle, and its comparison with a subject.
 
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -9,14 +9,14 @@ use crate::cryptography::{install, sha256};
 use crate::evidence::{Evidence, KeySignature};
 use larder_model::signature::MAX_SIGNATURE_SIZE;
 
-/// The most certificates, log entries and timestamps of one bundle. Each costs a verification.
+/// Maximum number of certificates, of log entries and of timestamps in one bundle. Each of them needs a verification.
 pub(crate) const MAX_ITEMS: usize = 8;
 
 /// The payload type of statements about artifacts.
 const STATEMENT: &str = "application/vnd.in-toto+json";
 
-/// The predicates of statements that are signatures: they say that the signer made or published the subject. Others, such
-/// as an SBOM or the result of a scan, do not say that.
+/// The predicates of statements that count as signatures: they say that the signer made or published the subject. Other
+/// predicates, such as an SBOM or the result of a scan, do not say that.
 const SIGNING_PREDICATES: &[&str] = &[
     "https://sigstore.dev/cosign/sign/v1",
     "https://slsa.dev/provenance/v0.2",
@@ -71,7 +71,7 @@ pub(crate) fn predicate_type(bundle: &Bundle) -> Option<String> {
     }
 }
 
-/// Requires that the bundle says that the subject is signed, rather than something else about it.
+/// Requires that the bundle is a signature of the subject instead of another statement about it.
 pub(crate) fn check_is_signature(bundle: &Bundle) -> Result<(), String> {
     match &bundle.content {
         SignatureContent::DsseEnvelope(envelope) => {
@@ -88,7 +88,7 @@ pub(crate) fn check_is_signature(bundle: &Bundle) -> Result<(), String> {
     }
 }
 
-/// Returns what has to be verified.
+/// Returns the evidence that has to be verified.
 pub(crate) fn evidence(bundle: Bundle, subject: &Bytes) -> Result<Evidence, String> {
     check_subject(&bundle, subject)?;
     if !matches!(
@@ -110,7 +110,7 @@ pub(crate) fn evidence(bundle: Bundle, subject: &Bytes) -> Result<Evidence, Stri
     }))
 }
 
-/// Requires that the bundle is about the subject.
+/// Requires that the bundle refers to the subject.
 fn check_subject(bundle: &Bundle, subject: &[u8]) -> Result<(), String> {
     let digest = Sha256Hash::new(sha256(subject));
     let is_same = match &bundle.content {

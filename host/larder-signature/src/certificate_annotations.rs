@@ -1,5 +1,5 @@
 //! The annotations of cosign beside a signature that was made with a certificate instead of a key, in the format before
-//! Sigstore bundles. They become a bundle, so that there is one verification.
+//! Sigstore bundles. The annotations are converted to a bundle, so that the same verification applies.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -73,7 +73,7 @@ pub(crate) fn bundle(
         material["timestampVerificationData"] =
             json!({ "rfc3161Timestamps": [{ "signedTimestamp": token }] });
     }
-    // Only the first version may have an entry without an inclusion proof.
+    // Only the first version of the format may have an entry without an inclusion proof.
     let version = if annotations.log_entry.is_some() {
         "0.1"
     } else {
@@ -87,7 +87,7 @@ pub(crate) fn bundle(
     parse(all.to_string().as_bytes())
 }
 
-/// Returns the certificate of the signer, and then those of its issuers.
+/// Returns the certificate of the signer, and then the certificates of its issuers.
 fn certificates(annotations: &CertificateAnnotations) -> Result<Vec<Value>, String> {
     let text = format!(
         "{}\n{}",

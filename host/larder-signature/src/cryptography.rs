@@ -1,4 +1,4 @@
-//! The cryptography of the Sigstore crates, on ring. They would use aws-lc otherwise.
+//! The cryptography of the Sigstore crates, with ring. Without this module, the crates would use aws-lc.
 
 use std::cell::RefCell;
 
@@ -17,14 +17,15 @@ thread_local! {
     static MESSAGE: RefCell<Option<Bytes>> = const { RefCell::new(None) };
 }
 
-/// Makes ring the provider of cryptography. Every function of this crate that calls the Sigstore crates calls this first.
+/// Makes ring the provider of cryptography. Each function of this crate that calls the Sigstore crates first calls this
+/// function.
 pub(crate) fn install() {
-    // Fails if it is installed already.
+    // This fails if the provider is already installed.
     _ = install_default_provider(&Ring);
 }
 
-/// Verifies a signature of this message. ring verifies signatures of messages only, but the Sigstore crates call it with
-/// the digest of the message.
+/// Verifies a signature of this message. ring can only verify signatures of messages, but the Sigstore crates call it
+/// with the digest of the message.
 pub(crate) fn with_message<T>(message: &Bytes, verify: impl FnOnce() -> T) -> T {
     install();
     MESSAGE.set(Some(message.clone()));
@@ -40,7 +41,7 @@ pub(crate) fn sha256(bytes: &[u8]) -> [u8; 32] {
     digest
 }
 
-/// Returns the digest as registries write it, such as `sha256:9f86…`.
+/// Returns the digest in the form of registries, such as `sha256:9f86…`.
 pub(crate) fn digest_text(digest: &[u8; 32]) -> String {
     digest.iter().fold("sha256:".to_owned(), |text, byte| {
         text + &format!("{byte:02x}")

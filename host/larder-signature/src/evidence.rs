@@ -1,15 +1,15 @@
-//! What has to be verified about a signature.
+//! The evidence of a signature, which has to be verified.
 
 use bytes::Bytes;
 use sigstore_verify::types::Bundle;
 
 use crate::key::PublicKey;
 
-/// What signed a subject, as far as that is known without the operator's trust.
+/// The evidence that a subject was signed. Whether the signer is trusted is not considered yet.
 pub(crate) enum Evidence {
-    /// A message and the signature that a key made.
+    /// A message, and the signature that a key made.
     Key(KeySignature),
-    /// A certificate, whose trust root verifies the message.
+    /// A certificate. The trust root verifies the signature of the message.
     Certificate(Bytes, Box<Bundle>),
 }
 
@@ -25,7 +25,7 @@ impl KeySignature {
     }
 }
 
-/// Decodes base64 with white space around it. No signature is larger than the limit.
+/// Decodes base64 text, which may begin and end with white space. No signature is larger than the limit.
 pub(crate) fn from_base64(text: &[u8]) -> Option<Vec<u8>> {
     const MAX_BASE64: usize = 16 << 10;
     let text = text.trim_ascii();

@@ -9,14 +9,15 @@ use larder_model::signature::{FoundSignature, Signature, SignatureVerifier as _,
 
 /// The content whose signature is claimed.
 const SUBJECT: &[u8] = b"component";
-/// Bytes of an error. It is one line of the log.
+/// Maximum bytes of an error. An error is one line of the log.
 const MAX_ERROR: usize = 8 << 10;
-/// A key whose private key nobody has.
+/// A key whose private key does not exist any more.
 const KEY: &str = include_str!("../../../fuzz/signature/key.pub");
-/// A trust root whose private keys nobody has.
+/// A trust root whose private keys do not exist any more.
 const ROOT: &str = include_str!("../../../fuzz/signature/trusted_root.json");
 
-/// Verifies any bytes as a signature in each format. None is trusted, because nobody has the private keys.
+/// Verifies any bytes as a signature in each format. No signature is trusted, because the private keys do not exist any
+/// more.
 pub fn signature(data: &[u8]) {
     static TRUST: LazyLock<Trust> = LazyLock::new(trust);
     let subject = Bytes::from_static(SUBJECT);

@@ -16,7 +16,7 @@ enum Pattern {
 /// Why an identity cannot be trusted.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum IdentityError {
-    /// It would be everybody.
+    /// The identity would match everybody.
     #[error("`{0}` would trust everybody: write an identity, such as `release@example.com`")]
     Everybody(String),
     /// The wildcard is not at the end.
@@ -39,7 +39,7 @@ impl Identity {
         let (Pattern::Exactly(text) | Pattern::StartsWith(text)) = &pattern;
         match () {
             () if text.contains('*') => Err(IdentityError::Wildcard(identity.into())),
-            // Every URL begins like this.
+            // This text is the beginning of every URL.
             () if text.is_empty() || "https://".starts_with(text.as_str()) => {
                 Err(IdentityError::Everybody(identity.into()))
             }

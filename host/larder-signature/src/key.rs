@@ -18,15 +18,15 @@ pub struct PublicKey {
 /// Why a public key cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
-    /// It is not in the PEM format.
+    /// The text is not in the PEM format.
     #[error(
         "it is not a public key in the PEM format, which begins with -----BEGIN PUBLIC KEY-----"
     )]
     NotPem,
-    /// It is something else in the PEM format.
+    /// The PEM text contains another kind of object.
     #[error("it contains `{0}`, but a PUBLIC KEY is needed{advice}", advice = advice(.0))]
     OtherContent(String),
-    /// Its algorithm is not supported.
+    /// The algorithm of the key is not supported.
     #[error(
         "the key cannot be used ({0}): use ECDSA P-256 or P-384, Ed25519, or RSA of at least 2048 bits"
     )]
@@ -59,7 +59,7 @@ impl PublicKey {
             |error: sigstore_verify::crypto::Error| KeyError::Unsupported(error.to_string());
         let schemes = match KeyAlgorithm::from_spki(&der).map_err(unsupported)? {
             KeyAlgorithm::EcdsaP256 => &[SigningScheme::EcdsaP256Sha256] as &[_],
-            // cosign used SHA-256 with all keys for a long time.
+            // For a long time, cosign used SHA-256 with all keys.
             KeyAlgorithm::EcdsaP384 => &[
                 SigningScheme::EcdsaP384Sha384,
                 SigningScheme::EcdsaP384Sha256,

@@ -1,4 +1,4 @@
-//! Where signatures are: files beside a component, and tags, media types and annotations in a registry.
+//! The location of signatures: files beside a component, and tags, media types and annotations in a registry.
 
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -36,13 +36,13 @@ pub fn is_bundle(media_type: &str) -> bool {
     media_type.starts_with(BUNDLE)
 }
 
-/// Returns the tag below which cosign stores something about a manifest: `.sig` for signatures, `.att` for attestations,
-/// and an empty suffix for the referrers in registries without the referrers API.
+/// Returns the tag under which cosign stores data about a manifest: `.sig` for signatures, `.att` for attestations, and
+/// an empty suffix for the referrers in registries without the referrers API.
 pub fn tag(manifest_digest: &str, suffix: &str) -> String {
     manifest_digest.replacen(':', "-", 1) + suffix
 }
 
-/// The manifest that cosign stores below the tag `sha256-….sig`, and what must be uploaded before it.
+/// The manifest that cosign stores under the tag `sha256-….sig`, and the blobs that must be uploaded before it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SignatureManifest {
     /// The tag.
@@ -56,7 +56,7 @@ pub struct SignatureManifest {
 }
 
 impl SignatureManifest {
-    /// Creates the manifest with a signed payload. The layers of the manifest that is there already are kept.
+    /// Creates the manifest with a signed payload. The layers of the existing manifest are kept.
     pub(crate) fn new(
         manifest_digest: &str,
         payload: Bytes,
@@ -110,7 +110,7 @@ fn descriptor(media_type: &str, content: &[u8]) -> Value {
     json!({ "mediaType": media_type, "size": content.len(), "digest": digest_text(&sha256(content)) })
 }
 
-/// Returns the configuration of an image, which cosign writes although it is not used.
+/// Returns the configuration of the image. cosign writes a configuration although it is not used.
 fn config(layers: &[Value]) -> Bytes {
     let digests: Vec<_> = layers.iter().map(|layer| layer["digest"].clone()).collect();
     let never = "0001-01-01T00:00:00Z";

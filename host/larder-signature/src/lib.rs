@@ -1,8 +1,8 @@
-//! Signatures of components, in the formats of cosign. Verification needs no network: it compares with public keys, or
-//! with identities in certificates whose authorities and logs are in a file of the operator.
+//! Signatures of components, in the formats of cosign. Verification needs no network. It uses public keys, or
+//! identities in certificates. The authorities and logs of the certificates are in a file of the operator.
 //!
-//! [`Trust`] decides whose signatures count, and [`PrivateKey`] signs. Signatures that were found, and signers, are values
-//! of larder-model.
+//! [`Trust`] decides which signers are trusted, and [`PrivateKey`] signs. The types of found signatures and of signers
+//! are in larder-model.
 
 #![cfg_attr(test, allow(clippy::too_many_lines, reason = "tables are long"))]
 // Times and sizes in bundles and certificates must not overflow.

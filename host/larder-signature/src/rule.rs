@@ -1,4 +1,4 @@
-//! The rule of a server or of a team: whose signatures are trusted, and whether one is required.
+//! The rule of a server or of a team: which signers are trusted, and whether a signature is required.
 
 use bytes::Bytes;
 
@@ -8,10 +8,10 @@ use crate::key::PublicKey;
 use crate::trust_root::TrustRoot;
 use larder_model::signature::{Reason, Signer};
 
-/// Whose signatures are trusted, and whether one is required.
+/// Which signers are trusted, and whether a signature is required.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Rule {
-    /// Where the rule is written, for people: `[trust]`.
+    /// The location of the rule, for people: `[trust]`.
     pub location: String,
     /// Trusted keys, by name.
     pub keys: Vec<(String, PublicKey)>,
@@ -24,7 +24,7 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// Returns the signer, if the rule trusts him; otherwise the reason why it does not.
+    /// Returns the signer if the rule trusts the signer. Otherwise returns the reason why the signature is not trusted.
     pub(crate) fn signer(&self, evidence: &Evidence) -> Result<Signer, Reason> {
         match evidence {
             Evidence::Key(signature) => {

@@ -18,23 +18,23 @@ enum Algorithm {
 /// Why a private key cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum SigningError {
-    /// It is not in the PEM format.
+    /// The text is not in the PEM format.
     #[error(
         "it is not a private key in the PEM format, which begins with -----BEGIN PRIVATE KEY-----"
     )]
     NotPem,
-    /// It is encrypted by cosign.
+    /// The key is encrypted by cosign.
     #[error(
         "it is a key of cosign with a password, which larder cannot read: sign with `cosign sign --key` or `cosign sign-blob --key`, \
          whose signatures larder accepts, or make a key without a password: `openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256`"
     )]
     CosignKey,
-    /// It has another format.
+    /// The key has another format.
     #[error(
         "it contains `{0}`, but a PRIVATE KEY is needed: `openssl pkcs8 -topk8 -nocrypt -in KEY` converts it"
     )]
     OtherFormat(String),
-    /// Its algorithm is not supported.
+    /// The algorithm of the key is not supported.
     #[error("larder signs with keys for ECDSA P-256 and Ed25519 only")]
     Unsupported,
     /// The signature could not be made.
@@ -63,7 +63,7 @@ impl PrivateKey {
         if let Ok(pair) = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, der, &random) {
             return Ok(Self(Algorithm::Ecdsa(pair)));
         }
-        // OpenSSL writes no public key, which is computed then.
+        // A key file of OpenSSL contains no public key, so the public key is computed.
         let pair = Ed25519KeyPair::from_pkcs8_maybe_unchecked(der);
         pair.map(|pair| Self(Algorithm::Ed25519(pair)))
             .map_err(|_| SigningError::Unsupported)
@@ -83,8 +83,9 @@ impl PrivateKey {
         Ok(signature)
     }
 
-    /// Signs a manifest in a registry. `reference` is its repository, `manifest_digest` its digest (`sha256:…`), and
-    /// `existing` the manifest that the tag of its signatures has already, whose signatures are kept.
+    /// Signs a manifest in a registry. `reference` is the repository of the manifest, and `manifest_digest` is its
+    /// digest (`sha256:…`). `existing` is the manifest under the tag of its signatures, and the signatures in it are
+    /// kept.
     pub fn sign_manifest(
         &self,
         reference: &str,

@@ -1,4 +1,4 @@
-//! What has to be verified about a signature that was found beside a component or in a registry.
+//! The evidence of a signature that was found beside a component or in a registry.
 
 use bytes::Bytes;
 use sigstore_verify::types::Bundle;
@@ -7,10 +7,10 @@ use crate::evidence::{Evidence, KeySignature, from_base64};
 use crate::{bundle, certificate_annotations, simple_signing};
 use larder_model::signature::Signature;
 
-/// What has to be verified about a signature that was found.
+/// A signature that has evidence.
 pub(crate) trait Evident {
-    /// Determines what has to be verified so that this is a signature of the subject. An error says why it is not a
-    /// signature of the subject, whoever made it.
+    /// Returns the evidence that proves, if it is verified, that this is a signature of the subject. The error says why
+    /// it is not a signature of the subject. The error does not depend on the signer.
     fn evidence(&self, subject: &Bytes) -> Result<Evidence, String>;
 
     /// Returns the bundle that can contain a statement.

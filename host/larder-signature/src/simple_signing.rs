@@ -8,7 +8,7 @@ use crate::cryptography::{digest_text, sha256};
 use crate::evidence::{Evidence, KeySignature, from_base64};
 use larder_model::signature::SimpleSigning;
 
-/// What cosign writes as the type.
+/// The type that cosign writes.
 const TYPE: &str = "cosign container image signature";
 
 /// The signed text.
@@ -37,7 +37,7 @@ struct Image {
     digest: String,
 }
 
-/// Returns the text that is signed for a manifest.
+/// Returns the signed text for a manifest.
 pub(crate) fn payload(reference: &str, manifest_digest: &str) -> Bytes {
     let critical = Critical {
         identity: DockerIdentity {
@@ -48,7 +48,7 @@ pub(crate) fn payload(reference: &str, manifest_digest: &str) -> Bytes {
         },
         r#type: TYPE.into(),
     };
-    // Cannot fail: there are only strings.
+    // This cannot fail, because all values are strings.
     serde_json::to_vec(&Payload {
         critical,
         optional: None,
@@ -57,7 +57,7 @@ pub(crate) fn payload(reference: &str, manifest_digest: &str) -> Bytes {
     .into()
 }
 
-/// Returns what has to be verified. The subject is the manifest.
+/// Returns the evidence. The subject is the manifest.
 pub(crate) fn evidence(signed: &SimpleSigning, subject: &Bytes) -> Result<Evidence, String> {
     let payload: Payload = serde_json::from_slice(&signed.payload)
         .map_err(|error| format!("it is not a simple-signing payload: {error}"))?;

@@ -1,4 +1,4 @@
-//! A certificate authority, logs and signers, for tests. They do what the services of Sigstore do.
+//! A certificate authority, logs and signers, for tests. They work like the services of Sigstore.
 
 mod authority;
 mod certificate;

@@ -1,4 +1,4 @@
-//! The operator's trust in signers: the rule of the server and that of a team, which both apply.
+//! The operator's trust in signers: the rule of the server and the rule of a team. Both rules apply.
 
 use std::any::Any;
 
@@ -12,19 +12,19 @@ use larder_model::signature::{
     Attestation, FoundSignature, Reason, SignatureVerifier, Signer, Untrusted,
 };
 
-/// The most signatures of one component that are verified.
+/// Maximum number of signatures of one component that are verified.
 const MAX_SIGNATURES: usize = 64;
 
 /// The operator's trust in signers. Each rule that requires a signature must be fulfilled, so that the rule of a team
-/// cannot weaken that of the server.
+/// cannot weaken the rule of the server.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Trust {
     rules: Vec<Rule>,
 }
 
 impl Trust {
-    /// Combines rules, all of which apply. A rule of a team that only requires a signature trusts those whom the rule
-    /// before it trusts.
+    /// Combines rules, all of which apply. If a rule of a team only requires a signature, it trusts the same signers as
+    /// the previous rule.
     pub fn new(rules: impl IntoIterator<Item = Rule>) -> Self {
         let mut all: Vec<Rule> = Vec::new();
         for mut rule in rules {

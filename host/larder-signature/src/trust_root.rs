@@ -25,13 +25,13 @@ pub struct TrustRoot {
 /// Why a trust root cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TrustRootError {
-    /// It cannot be parsed.
+    /// The text cannot be parsed.
     #[error("it is not a trust root of Sigstore (trusted_root.json): {0}")]
     Invalid(String),
-    /// It has no authority that issues certificates.
+    /// The trust root has no authority that issues certificates.
     #[error("it contains no certificate authority")]
     NoAuthority,
-    /// Nothing in it says when something was signed.
+    /// The trust root has nothing that proves when a subject was signed.
     #[error(
         "it contains neither a transparency log nor a timestamp authority: nothing says when something was signed"
     )]
@@ -39,8 +39,8 @@ pub enum TrustRootError {
 }
 
 impl TrustRoot {
-    /// Parses a trust root. What it contains is required of a signature: an entry in a log if it contains transparency
-    /// logs, and a timestamp in the certificate if it contains logs of certificates.
+    /// Parses a trust root. Its content determines the requirements on a signature: if it contains transparency logs,
+    /// an entry in a log is required. If it contains logs of certificates, a timestamp in the certificate is required.
     pub fn from_json(text: &str) -> Result<Self, TrustRootError> {
         install();
         let invalid = |error: &dyn fmt::Display| TrustRootError::Invalid(error.to_string());
@@ -71,7 +71,8 @@ impl TrustRoot {
         self.digest
     }
 
-    /// Verifies everything except who signed. Returns the identity in the certificate and its issuer.
+    /// Verifies all properties of a bundle except the identity of the signer. Returns the identity in the certificate
+    /// and the issuer of the identity.
     pub(crate) fn verify(
         &self,
         message: &Bytes,
@@ -90,8 +91,8 @@ impl TrustRoot {
     }
 }
 
-/// Returns why a bundle was not accepted by a verification that began at this time. An entry that is in the future for
-/// our clock is accepted later. The text of the error contains the current time, so it is replaced.
+/// Returns why a bundle was not accepted by a verification that began at this time. An entry that is in the future
+/// according to the local clock is accepted later. The text of the error contains the current time, so it is replaced.
 fn reason(error: &Error, bundle: &Bundle, began: SystemTime) -> Reason {
     let is_about_time = matches!(
         error,

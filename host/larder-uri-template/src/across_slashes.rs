@@ -1,5 +1,5 @@
-//! Matches a template so that the last variable of its path also matches slashes. By RFC 6570, `{path}` never
-//! does. A provider can request it for a URI that no template matched, by naming the template.
+//! Matches a template so that the last variable of its path also matches slashes. By RFC 6570, `{path}` never matches
+//! slashes. For a URI that no template matched, a provider can request this way of matching by naming the template.
 
 use super::parse::{Operator, Part};
 use super::{Captures, UriTemplate};

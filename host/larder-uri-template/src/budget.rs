@@ -1,9 +1,9 @@
-//! Limits the steps of matching a URI against many templates. A malicious provider can list a thousand
-//! templates that backtrack exponentially. They must not block a thread on each request.
+//! Limits the steps of matching a URI against many templates. A malicious provider can list a thousand templates that
+//! backtrack exponentially. These templates must not block a thread on each request.
 
 /// Maximum steps of one lookup, over all providers that have templates for the URI.
 const STEPS_PER_LOOKUP: usize = 1 << 18;
-/// Bounds of the share of one provider, however many providers there are.
+/// Minimum and maximum of the share of one provider, for any number of providers.
 const MAX_STEPS_PER_PROVIDER: usize = 1 << 16;
 const MIN_STEPS_PER_PROVIDER: usize = 1 << 12;
 

@@ -8,12 +8,12 @@ pub(super) struct CaptureSpan {
     pub(super) group: usize,
     pub(super) start: usize,
     pub(super) end: usize,
-    /// Whether it is the key of the next value.
+    /// Whether this is the key of the next value.
     pub(super) is_key: bool,
 }
 
 impl CaptureSpan {
-    /// Returns the positions of the items: several in a list that is separated by commas.
+    /// Returns the positions of the items. A list that is separated by commas has several items.
     pub(super) fn items(
         self,
         group: &CaptureGroup,

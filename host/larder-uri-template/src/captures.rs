@@ -58,8 +58,7 @@ fn is_one_value_each(groups: &[CaptureGroup], spans: &[CaptureSpan]) -> bool {
             .all(|group| group.is_first && group.modifier == Modifier::None)
 }
 
-/// Whether the value is all that the URI contains of an expression, and it is empty: then its variable is
-/// undefined.
+/// Whether the value is empty and the URI contains no other text of the expression: then the variable is undefined.
 fn is_omitted(groups: &[CaptureGroup], spans: &[CaptureSpan], at: usize) -> bool {
     let CaptureSpan {
         group, start, end, ..
@@ -107,7 +106,7 @@ fn grouped_variables(
         if span.is_key {
             key = Some(decoded(&uri[span.start..span.end])?);
         } else if group.modifier != Modifier::Explode && !values.is_empty() {
-            // A parameter of the query that is not a list occurs twice.
+            // A query parameter that is not a list occurs twice.
             return None;
         } else if let Some(key) = key.take() {
             let value = decoded(&uri[span.start..span.end])?;
@@ -158,7 +157,7 @@ fn is_consistent(
         }
         (Modifier::Prefix(_), _, _) => false,
         (Modifier::Explode, _, _) if other.modifier == Modifier::Explode => values == whole,
-        // `{+x}` leaves the commas between the items as they are.
+        // `{+x}` does not change the commas between the items.
         _ if group.allows_reserved || other.allows_reserved => {
             texts(values).join(",") == texts(whole).join(",")
         }
@@ -166,7 +165,7 @@ fn is_consistent(
     }
 }
 
-/// Returns the keys and values as `{x}` writes them.
+/// Returns the keys and values in the form in which `{x}` writes them.
 fn texts(values: &[Variable]) -> Vec<&str> {
     values
         .iter()

@@ -13,7 +13,7 @@ impl CharClass {
     /// Characters that are common in queries, although RFC 6570 percent-encodes them.
     const QUERY: Self = Self::UNRESERVED.and(b":/?@!$'()*+,;=");
 
-    /// The characters of the values of an expression, before the delimiters between values are removed.
+    /// The set of characters of the values of an expression, before the delimiters between values are removed.
     pub(super) fn of_values(expression: &Expression, later: &[Part]) -> Self {
         let mut class = match expression.operator {
             Operator::Query | Operator::Continuation => return Self::QUERY,
@@ -21,7 +21,7 @@ impl CharClass {
             operator if operator.allows_reserved() => Self::RESERVED,
             _ => Self::UNRESERVED,
         };
-        // Otherwise the version in `{+path}{?version}` would never match.
+        // Without this, the version in `{+path}{?version}` would never match.
         for part in later {
             match part {
                 Part::Expression(e)

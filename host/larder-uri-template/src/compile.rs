@@ -21,8 +21,8 @@ struct ValueRule {
 enum AtLeast {
     None,
     One,
-    /// One character, or none if the URI does not match otherwise. The byte begins the literal text that
-    /// follows the expression.
+    /// One character, or no character if the URI does not match otherwise. The byte is the first byte of the literal
+    /// text after the expression.
     OneOrNone(u8),
 }
 
@@ -46,7 +46,7 @@ impl Program {
         program
     }
 
-    /// Compiles `{x,y}`: values in order. The last ones may be missing.
+    /// Compiles `{x,y}`: values in order. The last values may be missing.
     fn positional(&mut self, expression: &Expression, number: usize, parts: &[Part]) {
         let operator = expression.operator;
         let later = &parts[number + 1..];
@@ -67,7 +67,7 @@ impl Program {
         if !is_single {
             self.ahead(at_least, class.and(operator.separator().as_bytes()));
         }
-        // Otherwise the extension in `{name}{.extension}` would never match.
+        // Without this, the extension in `{name}{.extension}` would never match.
         let is_lazy = later.first().is_some_and(Part::is_optional);
         let rule = ValueRule {
             class,
@@ -93,7 +93,7 @@ impl Program {
         }
     }
 
-    /// Compiles `{x*}`: a map if its first item has a `=`, otherwise a list.
+    /// Compiles `{x*}`: a map if its first item contains `=`, otherwise a list.
     fn list_or_map(&mut self, group: usize, separator: &str, rule: ValueRule) {
         let item = ValueRule {
             class: rule.class.without(separator),
@@ -111,8 +111,8 @@ impl Program {
         self.patch_jump(done);
     }
 
-    /// Compiles the pairs of a map. Returns the jump from its end. If values may contain the
-    /// separator, an item without `=` belongs to the value before it.
+    /// Compiles the pairs of a map. Returns the jump from the end of the map. If values may contain the separator, an
+    /// item without `=` belongs to the previous value.
     fn map(&mut self, group: usize, separator: &str, item: ValueRule, class: CharClass) -> usize {
         let top = self.instructions.len();
         self.key(group, item.class.without("="));
@@ -164,7 +164,7 @@ impl Program {
         self.instructions.extend(one.into_iter().chain([rest]));
     }
 
-    /// Requires that the expression has some text.
+    /// Requires that the expression has at least some text.
     fn ahead(&mut self, at_least: AtLeast, class: CharClass) {
         self.instructions.extend(match at_least {
             AtLeast::None => None,
@@ -240,8 +240,8 @@ fn single_value_class(
     }
 }
 
-/// Returns the first byte after this part if there is literal text directly before and after it. Then the part
-/// may have no text.
+/// Returns the first byte after this part if there is literal text directly before and after the part. Then the part
+/// may be empty.
 fn literal_after(number: usize, parts: &[Part]) -> Option<u8> {
     match (parts.get(number.checked_sub(1)?)?, parts.get(number + 1)?) {
         (Part::Literal(_), Part::Literal(text)) => text.bytes().next(),

@@ -4,8 +4,8 @@ use fluent_uri::Uri;
 
 use super::{Captures, UriTemplate};
 
-/// Parses a template, matches a URI with it, and expands it with the values that were found. The input is a template and
-/// a URI, each on a line of its own.
+/// Parses a template, matches a URI with the template, and expands the template with the values of the match. The input
+/// is a template and a URI, each on a line of its own.
 pub fn uri_template(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;
@@ -24,8 +24,8 @@ pub fn uri_template(data: &[u8]) {
     }
 }
 
-/// The values of a match expand to a URI that matches again. The operators `+` and `#` write decoded values as they are, so
-/// their expansion can be another URI, or none.
+/// The values of a match expand to a URI that matches again. The operators `+` and `#` do not encode decoded values, so
+/// their expansion can be another URI, or no URI.
 fn check_captures(template: &UriTemplate, uri: &str, captures: &Captures) {
     let _ = captures.check_safety();
     assert!(uri.starts_with(template.literal_prefix()));

@@ -1,33 +1,34 @@
-//! RFC 6570 URI templates: expansion, and matching as its inverse. Matching takes a template and a URI and
-//! returns the values of the variables. Supports levels 1 to 4 as far as they can be inverted. Neither
-//! templates nor URIs are normalised.
+//! RFC 6570 URI templates: expansion, and matching as its inverse. Matching takes a template and a URI and returns the
+//! values of the variables. Supports levels 1 to 4, except for values that cannot be inverted. Neither templates nor
+//! URIs are normalised.
 //!
 //! RFC 6570 does not define matching. These rules make it unambiguous:
 //!
 //! - An earlier variable matches as much as possible, unless an optional expression follows it directly.
-//! - An expression matches at least one character. Directly between two literal texts, as in `a{x}b`, it
-//!   matches nothing if the URI does not match otherwise. Its variables are then undefined.
+//! - An expression matches at least one character. Directly between two literal texts, as in `a{x}b`, it matches an
+//!   empty text if the URI does not match otherwise. Its variables are then undefined.
 //! - Variables at the end of a list of variables may be missing. A whole expression of `# . / ; ? &` may be
 //!   missing, too.
 //! - `{;x,y}` and `{?x,y}` match their variables in any order.
-//! - An unencoded comma separates the items of a list. Of `{x,y}`, each variable has one item, and the last
-//!   one has all others. `{+x}`, `{#x}` and `{x:3}` do not match lists, nor does `{x},` with a comma after it.
-//! - `{x*}` matches a map if there is a `=` in its first item, otherwise a list. Keys are not empty. In
-//!   `{+x*}`, `{#x*}` and `{.x*}`, an item without `=` belongs to the value of the pair before it.
+//! - An unencoded comma separates the items of a list. In `{x,y}`, each variable has one item, and the last variable
+//!   has all remaining items. `{+x}`, `{#x}`, `{x:3}`, and `{x},` with a comma after it do not match lists.
+//! - `{x*}` matches a map if its first item contains `=`, otherwise a list. Keys are not empty. In `{+x*}`, `{#x*}` and
+//!   `{.x*}`, an item without `=` belongs to the value of the pair before it.
 //! - `{?x*}` and `{;x*}` match pairs with any name, as a map. The names of variables that are written like `x`
 //!   are not keys. If all pairs have the name `x`, they are a list.
 //! - `{+y}` ends at a `?` if an expression such as `{?x}` follows.
 //!
-//! Values that are not in the URI, or whose expansion is the same as that of others, cannot be inverted:
+//! Values that are not in the URI cannot be inverted. Neither can values that have the same expansion as other values:
 //!
-//! - An empty list and an undefined variable are the same, as are a list of one item and a single value.
+//! - An empty list has the same expansion as an undefined variable. A list of one item has the same expansion as a
+//!   single value.
 //! - `{x}` writes a map as a list of its keys and values, and returns this list. `{+x}` and `{#x}` write lists
 //!   and maps as one text, and return this text.
 //! - `{x:3}` returns the three characters.
-//! - If only `y` of `{x,y}` or `{/x,y}` is defined, its value is returned as that of `x`.
-//! - `{+x}` and `{#x}` write both `/` and `%2F` as they are. Values are always decoded, so both return `/`,
-//!   which expands to another URI. All other returned values expand to the URI, except for the order of its
-//!   pairs and for unnecessary percent-encoding.
+//! - If only `y` of `{x,y}` or `{/x,y}` is defined, its value is returned as the value of `x`.
+//! - `{+x}` and `{#x}` do not encode `/` and do not change `%2F`. Values are always decoded, so both return `/`, which
+//!   expands to another URI. All other returned values expand to the URI, except for the order of its pairs and for
+//!   unnecessary percent-encoding.
 
 #![cfg_attr(test, allow(clippy::too_many_lines, reason = "tables are long"))]
 
@@ -60,10 +61,10 @@ use std::sync::Arc;
 use parse::Part;
 use program::Program;
 
-/// The longest template that is accepted.
+/// The maximum length of a template.
 const MAX_TEMPLATE_BYTES: usize = 4 * 1024;
 
-/// The longest URI that is matched. Longer URIs are rejected when they are parsed.
+/// The maximum length of a URI that is matched. Longer URIs are rejected when they are parsed.
 const MAX_URI_BYTES: usize = 8 * 1024;
 
 /// The maximum number of variables in a template.
@@ -98,7 +99,7 @@ impl UriTemplate {
         parse::check_expansions(&template).map(|()| template)
     }
 
-    /// Returns the template as it was written.
+    /// Returns the original text of the template.
     pub fn as_str(&self) -> &str {
         &self.text
     }
@@ -128,8 +129,8 @@ impl UriTemplate {
         self.program.variable_names()
     }
 
-    /// Returns the values with which this template expands to the URI. `None` if there are none, or if
-    /// finding them exceeds the step limit, which happens only with malicious templates.
+    /// Returns the values with which this template expands to the URI. `None` if there are no such values, or if
+    /// finding them exceeds the step limit. Only malicious templates exceed the limit.
     pub fn matches(&self, uri: &str) -> Option<Captures> {
         self.matches_within(uri, &mut MatchBudget::default())
     }

@@ -1,5 +1,5 @@
-//! Runs the program of a template on a URI, with backtracking. A state (an instruction and a position) is
-//! visited at most once, unless a variable repeats. The number of steps is limited in any case.
+//! Runs the program of a template on a URI, with backtracking. A state (an instruction and a position) is visited at
+//! most once, unless a variable repeats. The number of steps is always limited.
 
 use super::MatchBudget;
 use super::capture_span::CaptureSpan;
@@ -7,12 +7,12 @@ use super::captures::Captures;
 use super::class::CharClass;
 use super::program::{Instruction, Program};
 
-/// Step limit for templates with repeated variables, which may visit a state many times. Without repeated
+/// Step limit for templates with repeated variables, because these may visit a state many times. Without repeated
 /// variables, each instruction runs at most once at each byte.
 const MAX_STEPS_WITH_REPEATS: usize = 1 << 13;
-/// Bytes of text whose comparison counts as one step.
+/// Bytes of compared text that count as one step.
 const BYTES_PER_STEP: usize = 64;
-/// Words of memory whose clearing counts as one step.
+/// Words of cleared memory that count as one step.
 const WORDS_PER_STEP: usize = 16;
 
 /// A state to return to when the current path fails.
@@ -48,8 +48,8 @@ impl VisitedStates {
     }
 }
 
-/// Matches the URI and takes the steps from the budget. Normal templates take two to four steps per byte of
-/// the URI.
+/// Matches the URI and subtracts the steps from the budget. Normal templates take two to four steps per byte of the
+/// URI.
 pub(super) fn find(program: &Program, uri: &str, budget: &mut MatchBudget) -> Option<Captures> {
     let most = budget.steps(if program.repeats {
         MAX_STEPS_WITH_REPEATS
@@ -82,7 +82,7 @@ pub(super) fn find(program: &Program, uri: &str, budget: &mut MatchBudget) -> Op
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum NoneAllowed {
     No,
-    /// Not in this run, but another run with `Yes` may match.
+    /// They may not be empty in this run, but another run with `Yes` may match.
     Later,
     Yes,
 }
@@ -91,7 +91,7 @@ struct Matcher<'a> {
     program: &'a Program,
     uri: &'a str,
     backtracks: Vec<Backtrack>,
-    /// `None` until the first backtrack point: no state can be visited twice before.
+    /// `None` until the first backtrack point, because no state can be visited twice before it.
     visited: Option<VisitedStates>,
     spans: Vec<CaptureSpan>,
     steps_left: usize,
@@ -284,7 +284,7 @@ impl Matcher<'_> {
         Some(())
     }
 
-    /// Subtracts steps from the limit. `None` if too few are left; then the limit becomes 0.
+    /// Subtracts steps from the limit. If too few steps are left, returns `None` and sets the limit to 0.
     fn spend(&mut self, steps: usize) -> Option<()> {
         let steps_left = self.steps_left.checked_sub(steps);
         self.steps_left = steps_left.unwrap_or(0);

@@ -8,8 +8,7 @@ use super::parse::Modifier;
 pub(super) struct Program {
     pub(super) instructions: Vec<Instruction>,
     pub(super) groups: Vec<CaptureGroup>,
-    /// Whether a variable appears twice. Then a match depends on earlier values, and not only on the position
-    /// in the URI.
+    /// Whether a variable appears twice. Then a match depends on earlier values and on the position in the URI.
     pub(super) repeats: bool,
 }
 
@@ -19,18 +18,18 @@ pub(super) enum Instruction {
     Text(Box<str>),
     /// One character.
     One(CharClass),
-    /// One character, or none if the URI does not match otherwise. The byte begins the literal text that
-    /// follows the expression.
+    /// One character, or no character if the URI does not match otherwise. The byte is the first byte of the literal
+    /// text after the expression.
     OneOrNone(CharClass, u8),
-    /// Succeeds before a character of this class, which it does not consume.
+    /// Succeeds before a character of this class. Does not consume the character.
     Ahead(CharClass),
-    /// Like `Ahead`, or succeeds anywhere if the URI does not match otherwise.
+    /// Like `Ahead`. If the URI does not match otherwise, succeeds everywhere.
     AheadOrNone(CharClass, u8),
     /// Fails before one of these names of variables, if no character of this class follows it.
     NotName(Box<[Box<str>]>, CharClass),
     /// As many characters as possible, or fewer on backtracking.
     Greedy(CharClass),
-    /// As many characters as possible, without backtracking: the next instruction cannot match any of them.
+    /// As many characters as possible, without backtracking, because the next instruction cannot match any of them.
     Possessive(CharClass),
     /// As few characters as possible, or more on backtracking.
     Lazy(CharClass),
@@ -64,8 +63,8 @@ pub(super) struct CaptureGroup {
     pub(super) expression: usize,
     /// Whether a guest may use the value as part of a path.
     pub(super) may_be_path: bool,
-    /// The group of the same variable with the longest value. The values of the others must be consistent
-    /// with it.
+    /// The group of the same variable with the longest value. The values of the other groups must be consistent with
+    /// this value.
     pub(super) longest: usize,
     /// Whether this is the first group of its variable.
     pub(super) is_first: bool,

@@ -17,7 +17,7 @@ pub struct UnsafeValue {
     pub reason: UnsafeReason,
 }
 
-/// Why a value is unsafe: it could lead a guest out of the folder that it reads from.
+/// Why a value is unsafe: it could lead a guest out of the folder from which the guest reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum UnsafeReason {
     /// The value contains a NUL character, which ends strings in C.
@@ -69,7 +69,7 @@ pub(super) fn check_values(
     Ok(())
 }
 
-/// Fast path: the value has none of the characters that the checks below look for. This is the usual case.
+/// Fast path for the usual case: the value has none of the characters that the checks below search for.
 fn is_harmless(raw: &str) -> bool {
     !raw.is_empty()
         && !raw
@@ -97,7 +97,7 @@ fn unsafe_reason(
 /// Finds `..` segments that consist of several values, or of literal text and values.
 struct Segments<'a> {
     uri: &'a str,
-    /// The text that was checked last, and whether it has a `..` segment.
+    /// The text that was checked last, and whether it contains a `..` segment.
     last: Range<usize>,
     is_parent: bool,
 }
@@ -106,7 +106,7 @@ impl Segments<'_> {
     /// Whether the item is part of a `..` segment. The delimiters of lists and maps also end segments.
     fn has_parent(&mut self, item: Range<usize>) -> bool {
         let Range { start, end } = item;
-        // Text that has many values must not be read many times.
+        // A text with many values must not be read for each value.
         if start < self.last.start || end > self.last.end || self.last.is_empty() {
             let start = self.uri[..start]
                 .rfind(['/', ':', ',', ';', '='])

@@ -64,7 +64,8 @@ const DUPLEX_BUFFER: usize = 64 << 10;
 
 /// How long the start waits for the components of all teams, so that one team cannot delay the others.
 const TEAMS_START_TIMEOUT: Duration = Duration::from_secs(10);
-/// The same without teams. It is shorter than most clients wait for the first response of a server.
+/// Like [`TEAMS_START_TIMEOUT`], without teams. The time is shorter than most clients wait for the first response of a
+/// server.
 const START_TIMEOUT: Duration = Duration::from_secs(45);
 /// How long the start waits for the own calls of providers whose components are compiled.
 const OWN_CALLS_TIMEOUT: Duration = Duration::from_secs(1);
@@ -72,7 +73,7 @@ const OWN_CALLS_TIMEOUT: Duration = Duration::from_secs(1);
 /// The running server, or the same parts for one command.
 pub struct App {
     endpoint: Endpoint,
-    /// The other replicas of this server, if it has some.
+    /// The other replicas of this server; none if it has no replicas.
     replicas: Option<Replicas>,
     teams: Arc<RunningTeams>,
     /// The parts that keep the catalogs up to date, until their tasks are started.
@@ -81,18 +82,17 @@ pub struct App {
     critical_tasks: CriticalTasks,
     health: Health,
     drain: Drain,
-    /// The tasks that write the audit log and traces. They are stopped after all others.
+    /// The tasks that write the audit log and traces. They are stopped after all other tasks.
     log_drain: Drain,
     /// The tasks of the admin address, which answers until the end.
     admin_drain: Drain,
-    /// Stop all tasks if the app is dropped, even while it is built.
+    /// These guards stop all tasks if the app is dropped, even while it is built.
     _drain_guards: [DrainGuard; 3],
     /// Registered before the server announces that it is ready. `None` keeps the default signal handling of
     /// the process.
     shutdown_signals: Option<ShutdownSignals>,
     hangup_signals: Option<HangupSignals>,
-    /// Whether SIGHUP stops the process, as it should for a command in a terminal, instead of triggering a
-    /// reload.
+    /// Whether SIGHUP stops the process instead of triggering a reload, as it should for a command in a terminal.
     stops_on_hangup: bool,
 }
 
@@ -113,8 +113,8 @@ impl View {
 }
 
 impl App {
-    /// Builds all parts and loads all components, for a single command: without audit log, traces, admin
-    /// address and other replicas.
+    /// Builds all parts and loads all components, for a single command. There is no audit log, no traces, no admin
+    /// address and no connection to other replicas.
     pub async fn build(mut config: Config) -> Result<Self, RunError> {
         use_stored_keys(&mut config);
         for team in config.teams.values_mut() {
@@ -123,9 +123,9 @@ impl App {
         Self::build_with_admin(config, None).await
     }
 
-    /// Builds all parts of a server. The admin address answers from the beginning, and shutdown signals are
-    /// handled as soon as this returns. The start waits only a limited time for components to load; the others
-    /// are served as soon as they are loaded.
+    /// Builds all parts of a server. The admin address answers from the beginning, and shutdown signals are handled as
+    /// soon as this returns. The start waits only a limited time for components to load; the remaining components are
+    /// served as soon as they are loaded.
     pub async fn build_server(config: Config, admin: Option<Listener>) -> Result<Self, RunError> {
         huge_pages::disable();
         for warning in &config.warnings {
@@ -148,7 +148,7 @@ impl App {
         Ok(app)
     }
 
-    /// Also stops when the terminal closes (SIGHUP), for a command that serves the user of that terminal.
+    /// Also stops when the terminal closes (SIGHUP). For a command that serves the user of that terminal.
     pub(crate) fn for_terminal(self) -> Self {
         Self {
             shutdown_signals: Some(ShutdownSignals::for_terminal()),
@@ -193,7 +193,7 @@ impl App {
             .supervise_restarting(SupervisedTask::new(name, Impact::OperatorOnly), start);
     }
 
-    /// Tells the service manager that the server accepts requests at this address.
+    /// Notifies the service manager that the server accepts requests at this address.
     pub fn announce_to_service_manager(&self, at: &str) {
         service_manager::ready(&format!("serves {at}"));
     }
@@ -215,12 +215,12 @@ impl App {
         self.view().served()
     }
 
-    /// The drain for tasks that write logs, which are stopped after all others.
+    /// The drain for tasks that write logs. These tasks are stopped after all other tasks.
     pub(crate) fn log_drain(&self) -> &Drain {
         &self.log_drain
     }
 
-    /// Returns what is wrong with the server now, such as files that cannot be read.
+    /// Returns the current problems of the server, such as files that cannot be read.
     pub fn problems(&self) -> Vec<String> {
         self.health
             .problems()

@@ -1,5 +1,4 @@
-//! The command line: one file per command, and shared helpers. Results go to stdout, everything else to
-//! stderr.
+//! The command line: one file per command, and shared helpers. Results go to stdout, all other output to stderr.
 
 mod admin_args;
 mod approve;
@@ -168,7 +167,7 @@ pub fn main() -> ExitCode {
     let mut command = match Cli::try_parse_from(arguments()) {
         Ok(cli) => cli.command,
         Err(error) => {
-            // Ignores errors: the reader may close the pipe before the end of the help.
+            // Errors are ignored: the reader may close the pipe before the end of the help.
             _ = error.print();
             return if error.use_stderr() {
                 EXIT_USAGE.into()
@@ -199,7 +198,7 @@ pub fn main() -> ExitCode {
         }
     };
     let result = runtime.block_on(command.run());
-    // A blocking read of stdin cannot be cancelled, and waiting for it would delay the exit.
+    // A blocking read of stdin cannot be cancelled, so waiting for it would delay the exit.
     runtime.shutdown_background();
     exit_code(result)
 }

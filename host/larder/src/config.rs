@@ -55,10 +55,10 @@ use without_registry::LOCK_FILE;
 #[cfg(not(feature = "registry"))]
 pub use without_registry::RegistryConfig;
 
-/// The configuration file that is read if it exists and `--config` names no other.
+/// The configuration file that is read if it exists and `--config` does not name another file.
 pub const DEFAULT_FILE: &str = "larder.toml";
 
-/// There is no value of this type: without the feature `cluster`, `[cluster]` is refused.
+/// This type has no values: without the feature `cluster`, `[cluster]` is refused.
 #[cfg(not(feature = "cluster"))]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ClusterConfig {}
@@ -71,7 +71,7 @@ pub struct Config {
     /// The folder for approvals and sessions.
     pub state_dir: PathBuf,
     /// The folders that may be the state folder, the default first. Empty if the configuration or the service manager
-    /// determines it.
+    /// determines the folder.
     pub default_state_dirs: Vec<PathBuf>,
     /// The folder with the components from registries.
     pub registry_store: PathBuf,
@@ -107,7 +107,7 @@ pub struct Config {
     pub fingerprint: Option<FileFingerprint>,
     /// The files of secrets.
     pub secret_files: SecretFiles,
-    /// What is unusual in the file, but no error.
+    /// What is unusual in the file but not an error.
     pub warnings: Vec<Diagnostic>,
     /// The command line options.
     pub overrides: Overrides,
@@ -115,7 +115,8 @@ pub struct Config {
     pub is_over_stdio: bool,
 }
 
-/// Files of secrets with their fingerprints, taken before they were read. `None` for one that is no regular file.
+/// Files of secrets with their fingerprints, which were taken before the files were read. `None` for a path that is not
+/// a regular file.
 pub type SecretFiles = BTreeMap<PathBuf, Option<FileFingerprint>>;
 
 /// The configuration of one team.
@@ -132,8 +133,7 @@ pub struct Team {
 }
 
 impl Config {
-    /// Requires that all plugins folders exist. For commands that run once; a server waits for its folders
-    /// instead.
+    /// Requires that all plugins folders exist. For commands that run once; a server waits for its folders instead.
     pub fn require_plugins_folders(self) -> Result<Self, ConfigError> {
         let gone = self.teams.iter().filter(|(_, team)| !team.plugins.exists());
         let diagnostics: Vec<_> = gone
@@ -258,7 +258,7 @@ pub struct Overrides {
     pub listen: Option<ListenAddress>,
     /// The admin address.
     pub admin: Option<AdminAddress>,
-    /// Whether clients are offered the server's own tools, whatever the file says.
+    /// Whether clients are offered the server's own tools. Overrides the file.
     pub resource_tools: bool,
     /// Whether exactly the components in the lock file are served.
     pub locked: bool,
@@ -267,8 +267,8 @@ pub struct Overrides {
 /// Environment variables, for `${NAME}` and grants.
 type Env = BTreeMap<String, String>;
 
-/// Loads the configuration from the file that `--config` names, or else from `larder.toml` in the working
-/// directory. If that does not exist, all defaults apply.
+/// Loads the configuration from the file that `--config` names, or else from `larder.toml` in the working directory. If
+/// `larder.toml` does not exist, all defaults apply.
 pub fn load(overrides: &Overrides) -> Result<Config, ConfigError> {
     load_with(overrides, false)
 }
@@ -289,7 +289,7 @@ fn load_with(overrides: &Overrides, auth_active: bool) -> Result<Config, ConfigE
     })
 }
 
-/// Returns the path of the configuration file, and what its text refers to.
+/// Returns the path of the configuration file, and the context of its text.
 fn location(
     overrides: &Overrides,
     auth_active: bool,
@@ -316,8 +316,7 @@ fn location(
     ))
 }
 
-/// Returns the working directory as the shell shows it, with its links: they are part of the paths that the state belongs
-/// to.
+/// Returns the working directory as the shell shows it, with its links, because the state belongs to paths with links.
 fn working_dir() -> io::Result<PathBuf> {
     let real = std::env::current_dir()?;
     let shown = variable("PWD")
@@ -328,7 +327,7 @@ fn working_dir() -> io::Result<PathBuf> {
         .unwrap_or(real))
 }
 
-/// Checks a text that is about to become the configuration file.
+/// Checks a text before it becomes the configuration file.
 #[cfg(feature = "registry")]
 pub(crate) fn check_text(text: &str, overrides: &Overrides) -> Result<(), ConfigError> {
     let (_, context) = location(overrides, false)?;
@@ -342,7 +341,7 @@ pub fn env_token(name: &str) -> Option<String> {
         .filter(|token| !token.trim().is_empty())
 }
 
-/// Returns a variable that says where other programs keep their files, or one that a command names.
+/// Returns a variable that names the location of files of other programs, or a variable that a command names.
 pub(crate) fn variable(name: &str) -> Option<String> {
     environment().remove(name).filter(|value| !value.is_empty())
 }
@@ -356,8 +355,8 @@ pub fn operator_name() -> String {
     name.cloned().unwrap_or_else(|| "unknown".into())
 }
 
-/// Returns the default configuration for a folder of components. It ignores configuration files and
-/// environment variables, except those that locate the cache of compiled components.
+/// Returns the default configuration for a folder of components. Ignores configuration files and environment variables,
+/// except variables that locate the cache of compiled components.
 pub fn without_file(plugins: &Path, others: &Overrides) -> Result<Config, ConfigError> {
     let folder = plugins.to_owned();
     let working_dir = plugins.to_owned();
@@ -389,16 +388,16 @@ pub fn allows_colour() -> bool {
         && env.get("TERM").is_none_or(|term| term != "dumb")
 }
 
-/// Where a configuration text comes from, and what its paths are relative to.
+/// The source of a configuration text, and the folder to which its paths are relative.
 struct ParseContext {
-    /// The file that errors mention.
+    /// The file that errors name.
     file: Option<PathBuf>,
     /// The folder for relative paths in the file.
     folder: PathBuf,
     /// The folder for relative paths on the command line.
     working_dir: PathBuf,
-    /// Whether the running server already requires credentials. It then keeps requiring them, whatever the
-    /// file says.
+    /// Whether the running server already requires credentials. Then it keeps requiring credentials, whatever the file
+    /// contains.
     auth_active: bool,
 }
 

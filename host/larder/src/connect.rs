@@ -1,5 +1,5 @@
-//! Entries for this server in the configuration files of MCP clients: which file, which keys, and edits that keep
-//! everything else as it was written.
+//! Entries for this server in the configuration files of MCP clients: which file, which keys, and edits that keep all
+//! other text unchanged.
 
 mod client;
 mod config_file;

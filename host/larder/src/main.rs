@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-/// Guests are created and dropped for each call, on any thread, which means many small allocations.
+/// Guests are created and dropped for each call, on any thread. This causes many small allocations.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -1,4 +1,4 @@
-//! The full-text indexes of the teams. There are none without the feature `search`.
+//! The full-text indexes of the teams. Without the feature `search`, there are no indexes.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use larder_model::name::TeamName;
 use larder_model::state_key::StateKey;
 use larder_model::text_index::TextIndex;
 
-/// What the indexes of all teams share.
+/// The parts that the indexes of all teams share.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TextIndexes {
     #[cfg(feature = "search")]
@@ -43,7 +43,7 @@ impl TextIndexes {
     }
 }
 
-/// Moves the index of a team to another key. It is built again where that fails. Blocks the calling thread.
+/// Moves the index of a team to another key. If this fails, the index is built again. Blocks the calling thread.
 #[cfg(feature = "search")]
 pub(crate) fn move_index(state: &Path, team: &TeamName, from: &StateKey, to: &StateKey) {
     let from = larder_search::folder_of(state, from, team);

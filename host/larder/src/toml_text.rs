@@ -1,4 +1,4 @@
-//! Edits of TOML files that keep everything else as it was written: comments, order, and the kind of line breaks.
+//! Edits of TOML files that keep all other text unchanged: comments, order, and the kind of line breaks.
 
 use std::ops::Range;
 
@@ -31,7 +31,7 @@ fn invalid(error: &TomlError) -> TomlTextError {
     TomlTextError::Invalid(error.to_string().trim_end().to_owned())
 }
 
-/// Returns an item as a table of any form.
+/// Returns any form of a table.
 pub(crate) fn table_like<'a>(
     item: &'a Item,
     name: &str,
@@ -116,7 +116,7 @@ pub(crate) fn edit<E: From<TomlTextError>>(
         .parse()
         .map_err(|error: TomlError| invalid(&error))?;
     change(&mut document)?;
-    // It is written with line feeds.
+    // The library writes line feeds.
     let mut edited = document.to_string();
     if !text.ends_with('\n') {
         edited.truncate(edited.trim_end_matches('\n').len());
@@ -128,7 +128,7 @@ pub(crate) fn edit<E: From<TomlTextError>>(
     })
 }
 
-/// Replaces a value, and keeps the space and the comment beside it.
+/// Replaces a value, and keeps the space and the comment next to it.
 pub(crate) fn replace(existing: &mut Item, wanted: Item) {
     let decor = existing.as_value().map(|value| value.decor().clone());
     *existing = wanted;
@@ -137,7 +137,7 @@ pub(crate) fn replace(existing: &mut Item, wanted: Item) {
     }
 }
 
-/// Removes the lines of a table and of the tables in it, and the blank line that `append` writes before it.
+/// Removes the lines of a table, the lines of the tables in it, and the blank line that `append` writes before it.
 pub(crate) fn without_table(text: &str, table: &Table) -> String {
     let mut ranges = Vec::new();
     line_ranges(text, table, &mut ranges);
@@ -171,7 +171,7 @@ fn line_ranges(text: &str, table: &Table, ranges: &mut Vec<Range<usize>>) {
     arrays
         .flat_map(|array| array.iter())
         .for_each(|inner| line_ranges(text, inner, ranges));
-    // A table that is only implied by the headers of others has no lines.
+    // A table that exists only because of the headers of other tables has no lines.
     let Some(header) = table.span().filter(|_| !table.is_implicit()) else {
         return;
     };

@@ -1,4 +1,4 @@
-//! A template whose last variable matches across slashes, because its provider enabled that.
+//! A template whose last variable matches across slashes. Its provider enabled this.
 
 use std::time::Duration;
 

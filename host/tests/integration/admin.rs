@@ -42,7 +42,7 @@ impl AdminClient {
         Self::start(work_dir).serving()
     }
 
-    /// Does the same with a changed command.
+    /// Like [`open`], with a changed command.
     pub(crate) fn open_with(
         work_dir: &WorkDir,
         change: impl FnOnce(&Command) -> Command,
@@ -98,7 +98,7 @@ async fn an_open_connection_at_shutdown_causes_no_false_log_message() {
     let (admin, _) = AdminClient::open(&WorkDir::with_guests("echo").file("larder.toml", CONFIG));
     let mut half = std::net::TcpStream::connect(admin.url.trim_start_matches("http://")).unwrap();
     std::io::Write::write_all(&mut half, b"GET /livez HTTP/1.1\r\n").unwrap();
-    // The server accepted this connection after the other one, so it has received the half request too.
+    // The server accepted this connection after the other connection, so it has also received the incomplete request.
     assert_eq!(admin.get("/livez").await.0, 200);
     admin.process.signal("TERM");
     let stderr = admin.process.wait().expect_exit(0);
@@ -399,7 +399,7 @@ async fn is_ready_from_the_first_pass_until_shutdown() {
         .next()
         .unwrap()
         .to_owned();
-    // A component whose load failed is tried again without being awaited.
+    // A component whose load failed is tried again, but the start does not wait for it.
     eventually_within(SLOW_WAIT, "the server is ready", async || {
         admin.get("/readyz").await.0 == 200
     })

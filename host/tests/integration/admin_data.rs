@@ -96,7 +96,7 @@ impl DataServer {
     }
 }
 
-/// The values of a series that are known.
+/// The known values of a series.
 fn known(series: &Value) -> Vec<f64> {
     series
         .as_array()

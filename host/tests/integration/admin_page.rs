@@ -1,4 +1,4 @@
-//! The page for operators as the real server sends it: its files, and the headers that restrict what browsers do.
+//! The page for operators from the real server: its files, and the headers that restrict browsers.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use crate::admin::AdminClient;
 use crate::process::{WorkDir, http_client};
 
 const CONFIG: &str = "[admin]\nlisten = \"127.0.0.1:0\"\n";
-/// What each file is sent with, and parts of the values.
+/// The headers of each file, with parts of their values.
 const HEADERS: [(&str, &str); 7] = [
     (
         "content-security-policy",
@@ -69,7 +69,7 @@ fn check_headers(path: &str, headers: &HeaderMap) {
 
 #[tokio::test]
 async fn every_file_of_the_page_is_sent_with_headers_that_restrict_it() {
-    // A token is needed for what the page shows, but not for the page.
+    // A token is needed for the data on the page, but not for the page itself.
     let token = format!("{CONFIG}token = \"sha256:{}\"\n", "0".repeat(64));
     let work_dir = WorkDir::with_guests("echo").file("larder.toml", &token);
     let (admin, _) = AdminClient::open(&work_dir);

@@ -151,7 +151,7 @@ async fn a_restart_does_not_bypass_approval() {
     wait_for_record(&server, "x").await;
     let file = server.plugins.join("x.wasm");
     let builder = TestServerBuilder::restart(server).await;
-    // While the server is down, the component is replaced by one that imports HTTP.
+    // While the server is down, a component that imports HTTP replaces the component.
     fs::copy(component_path("net"), &file).unwrap();
     let server = running(builder).await;
     assert!(
@@ -209,7 +209,7 @@ async fn removing_the_file_for_a_while_does_not_bypass_approval() {
 async fn retries_to_record_the_served_revision() {
     let server = TestServer::builder("x@echo").start().await;
     let state = server.folder.path().join(".state");
-    // The state folder cannot be created while there is a file of that name.
+    // While a file has this name, the state folder cannot be created.
     fs::write(&state, "not a folder").unwrap();
     let mut server = server;
     server.run_reconciler();
@@ -406,7 +406,7 @@ async fn records_the_served_revisions_before_shutdown() {
     let mut server = TestServer::builder("echo").start().await;
     let state = server.folder.path().join(".state");
     fs::DirBuilder::new().mode(0o700).create(&state).unwrap();
-    // Another process holds the lock: the first write waits for it, and the one about `net` is queued.
+    // Another process holds the lock: the first write waits for the lock, and the write about `net` is queued.
     let lock = fs::File::create(state.join("lock")).unwrap();
     lock.lock().unwrap();
     server.run_reconciler();

@@ -1,4 +1,4 @@
-//! The audit log, as the real server writes it.
+//! The audit log of the real server.
 
 mod blocked;
 mod callers;

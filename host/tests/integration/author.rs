@@ -311,7 +311,7 @@ fn dev_builds_on_every_save_and_shows_errors() {
     dev.wait_for_stderr("built in");
     let read = format!("read echo://hello --url {url}");
     work_dir.larder(&read).expect_success();
-    // The last component that worked keeps serving.
+    // The last working component is still served.
     let work_dir = work_dir.file("project/build.sh", "echo text > output");
     let output = dev.wait_for_stderr("project.wasm is rejected");
     assert!(output.contains("not a WebAssembly component"), "{output}");

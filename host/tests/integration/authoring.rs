@@ -1,5 +1,5 @@
-//! What helps authors of providers: which tools are missing, what `larder dev` watches and serves, what `larder check`
-//! finds in a component, and `larder sdk`.
+//! Features for authors of providers: which tools are missing, what `larder dev` watches and serves, what `larder
+//! check` finds in a component, and `larder sdk`.
 
 use std::fs;
 use std::path::Path;
@@ -80,7 +80,7 @@ fn dev_does_not_build_when_the_provider_writes() {
     let write = format!("read dirs://write?path=%2Fdata%2Fnew --url {url}");
     assert_eq!(work_dir.larder(&write).expect_success().trim(), "ok: ()");
     assert!(work_dir.path("project/data/new").exists());
-    // These take longer than a scan of the project.
+    // These steps take longer than a scan of the project.
     (0..8).for_each(|_| {
         drop(
             work_dir
@@ -160,7 +160,7 @@ fn check_reports_unknown_settings_of_the_files() {
         output.contains(unknown) && output.contains("did you mean `hidden`?"),
         "{output}"
     );
-    // Nobody knows the settings of a provider that does not declare them.
+    // If a provider does not declare its settings, they are unknown.
     let work_dir = work_dir.file("larder.toml", "[provider.echo.settings]\ncolour = 'red'\n");
     let check = format!(
         "check {} --config larder.toml",

@@ -287,7 +287,7 @@ async fn answers_not_modified_for_the_current_version() {
         cached,
         "the cached version is newer"
     );
-    // Every response has another version, so only the provider can have answered that this one is current.
+    // Every response has another version, so only the provider can have answered that this version is current.
     let result = read("fresh://everyone/0/0/a", "current").await;
     assert!(
         matches!(result, Err(Error::NotModified { .. })),

@@ -25,7 +25,7 @@ async fn abandon<T>(http: &HttpTestServer, request: impl Future<Output = T>) {
     }
 }
 
-/// Whether the only permit is free: a short read succeeds.
+/// Whether the only permit is free: then a short read succeeds.
 async fn can_call(http: &HttpTestServer) -> bool {
     http.read("sleep://ms/1").await.verdict() == "200 ok"
 }

@@ -40,7 +40,7 @@ async fn keys_of_variables_are_passed_back_unchanged() {
         server.text("keys:map?a=1&b=&a=2").await,
         "keys:map{?pairs*} pairs[a]=1 pairs[b]= pairs[a]=2 single[none]=one"
     );
-    // The host extracts the values of a listed template by itself, and the provider may add keys.
+    // The host itself extracts the values of a listed template, and the provider may add keys.
     assert_eq!(
         server.text("keys:listed/a/b").await,
         "keys:listed/{path} path[key]=a/b"
@@ -139,7 +139,7 @@ async fn expensive_templates_do_not_hide_those_of_other_providers() {
         .await;
     let uri = format!("maze://{}/end", "a".repeat(4_000));
     assert_eq!(server.text(&uri).await, "4004 bytes");
-    // Its own templates match too, if a match is found within the budget.
+    // The provider's own templates match too, if a match is found within the budget.
     assert_eq!(
         server.text(&format!("maze://{}!0", "a".repeat(20))).await,
         "0 bytes"

@@ -1,4 +1,4 @@
-//! Changed content is reported to watchers, however it is detected; unchanged content is not.
+//! Changed content is reported to watchers, by each way of detecting changes. Unchanged content is not reported.
 
 use std::path::Path;
 use std::time::Duration;
@@ -92,7 +92,7 @@ async fn no_pending_changes(watch: &Watch) {
     assert!(next.is_err(), "{next:?}");
 }
 
-/// How often the guest `ledger` was asked for versions. It logs each call to a file.
+/// The number of calls of the guest `ledger` for versions. The guest logs each call to a file.
 fn version_calls(folder: &Path) -> usize {
     std::fs::read_to_string(folder.join("asked"))
         .unwrap_or_default()
@@ -102,7 +102,7 @@ fn version_calls(folder: &Path) -> usize {
 
 /// Waits for a call for versions that started after this one.
 async fn wait_for_version_calls(folder: &Path) {
-    // The first of the two may have started already.
+    // The first of the two calls may have started already.
     let before = version_calls(folder);
     eventually("two more calls for versions", async || {
         version_calls(folder) >= before + 2
@@ -110,7 +110,7 @@ async fn wait_for_version_calls(folder: &Path) {
     .await;
 }
 
-/// Waits until it was asked for the version of this URI.
+/// Waits for a call for the version of this URI.
 async fn wait_for_version_call_about(folder: &Path, uri: &str) {
     let log = || std::fs::read_to_string(folder.join("asked")).unwrap_or_default();
     eventually(&format!("a call for the version of {uri}"), async || {
@@ -144,7 +144,7 @@ async fn reports_a_changed_or_removed_version_once() {
     wait_for_version_calls(folder.path()).await;
     no_pending_changes(&watch).await;
 
-    // One call asks for the versions of all watched URIs.
+    // One call requests the versions of all watched URIs.
     let log = std::fs::read_to_string(folder.path().join("asked")).unwrap();
     let mut together: Vec<&str> = log.lines().last().unwrap().split(' ').collect();
     together.sort_unstable();
@@ -197,7 +197,7 @@ async fn does_not_ask_for_versions_of_unwatched_uris() {
     let all = std::fs::read_to_string(folder.path().join("asked")).unwrap();
     assert!(all.lines().all(|line| line == "ledger:line/a"), "{all}");
     drop(watch);
-    // The calls stop once the detector has noticed that there is no watcher left.
+    // The calls stop when the detector finds out that no watcher is left.
     eventually("the calls for versions stop", async || {
         let before = version_calls(folder.path());
         tokio::time::sleep(Duration::from_millis(500)).await;
@@ -223,12 +223,12 @@ async fn does_not_report_again_what_the_provider_has_signalled() {
     let before = version_calls(folder.path());
     assert_eq!(server.text("ledger:write/a/2").await, "written");
     assert_eq!(next_changes(&watch).await, ["ledger:line/a"]);
-    // The detector asks for the version once more, and does not report the same change again.
+    // The detector requests the version once more, and does not report the same change again.
     eventually("a call for versions", async || {
         version_calls(folder.path()) > before
     })
     .await;
-    // Another URI is watched: once its version was asked for, the earlier result has been processed.
+    // Another URI is watched: when its version was requested, the earlier result has been processed.
     assert!(watch.add(Uri::parse("ledger:line/b").unwrap()));
     wait_for_version_call_about(folder.path(), "ledger:line/b").await;
     no_pending_changes(&watch).await;
@@ -286,7 +286,7 @@ async fn a_provider_that_hangs_does_not_delay_others() {
         .watch(anonymous_call().caller.as_ref().unwrap());
     assert!(watch.add(Uri::parse("ledger:line/a").unwrap()));
     let mut known = server.start_change_detector(versions_only());
-    // The content of one is known while the other provider still spins.
+    // The content of one URI is known while the other provider still spins.
     within(known.wait_for(|known| *known == 1)).await.unwrap();
     std::fs::write(folder.path().join("a"), "2").unwrap();
     assert_eq!(next_changes(&watch).await, ["ledger:line/a"]);
@@ -343,7 +343,7 @@ async fn a_new_revision_is_reported_only_if_the_content_changed() {
     assert_eq!(server.reconciler().run_pass().await.replaced.len(), 1);
     assert_eq!(next_changes(&watch).await, ["ledger:edition"]);
 
-    // The resources are reported when their provider is removed, and again when it is back.
+    // The resources are reported when their provider is removed, and again when it is served again.
     let file = server.folder.path().join("ledger.wasm");
     let away = server.folder.path().join("away");
     std::fs::rename(&file, &away).unwrap();
@@ -373,7 +373,7 @@ async fn next_sorted_changes(watch: &Watch, count: usize) -> Vec<String> {
     all
 }
 
-/// Waits for this change, and ignores others.
+/// Waits for this change, and ignores other changes.
 async fn wait_for_change(watch: &Watch, expected: &str) {
     within(async {
         while !next_changes(watch)
@@ -405,8 +405,8 @@ async fn reports_changed_files_of_a_granted_folder() {
     )
     .await;
 
-    // Shortly after the watch began, unchanged resources may be reported too.
-    // A change before the folder watch is set up is found by the check that follows the setup.
+    // Shortly after the watch began, unchanged resources may be reported too. A change before the folder watch is set
+    // up is found by the check after the setup.
     std::fs::write(folder.path().join("deep/a.txt"), "another text").unwrap();
     wait_for_change(&watch, "file:///data/deep/a.txt").await;
     std::fs::write(folder.path().join("b.txt"), "new").unwrap();
@@ -526,7 +526,7 @@ async fn checks_ten_thousand_watched_uris() {
     for n in 0..10_000 {
         assert!(watches[n % 100].add(Uri::parse(&format!("ledger:page/{n}")).unwrap()));
     }
-    // A shorter interval would be filled with looking for what has to be checked.
+    // With a shorter interval, all time would be spent on finding due checks.
     let interval = Duration::from_millis(500);
     let mut known = server.start_change_detector(Config {
         version_interval: interval,

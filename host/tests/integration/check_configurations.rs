@@ -1,5 +1,5 @@
-//! `larder check` over broken configurations: each must be reported with its key and what to write. The expected output
-//! is a golden file; `UPDATE_EXPECT=1` writes it.
+//! `larder check` over broken configurations: each error must be reported with its key and a correct value. The
+//! expected output is a golden file; `UPDATE_EXPECT=1` writes it.
 
 use std::net::TcpListener;
 
@@ -7,7 +7,7 @@ use expect_test::expect_file;
 
 use crate::process::WorkDir;
 
-/// Configurations that cannot work, or not as their author expects. `ADDRESS` is an address in use.
+/// Configurations that cannot work, or that work differently than expected. `ADDRESS` is an address in use.
 const CONFIGURATIONS: &[&str] = &[
     "colour = 'red'",
     "[server]\nlisten = 'docs.example.com:80'",

@@ -1,5 +1,4 @@
-//! Our client library against our server, in both eras: over HTTP, and over stdio with a server
-//! that the client starts.
+//! The client library and the server, in both eras: over HTTP, and over stdio with a server that the client starts.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::ops::ControlFlow;

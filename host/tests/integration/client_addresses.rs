@@ -1,4 +1,5 @@
-//! Where client commands connect to: options, the configuration file, the environment, the default.
+//! The servers to which client commands connect: from options, the configuration file, the environment, and the
+//! default.
 
 use crate::process::{RunningProcess, WorkDir};
 
@@ -29,7 +30,7 @@ fn server_and_client(keys: &str) -> (RunningProcess, WorkDir, String, String) {
 
 #[test]
 fn client_commands_use_the_addresses_in_the_configuration_file() {
-    // Other errors in the file are those of the server.
+    // Other errors in the file concern only the server.
     let (_server, client, endpoint, admin) = server_and_client("secret.a = { env = 'UNSET' }\n");
     for command in [
         "list",
@@ -114,7 +115,7 @@ fn without_a_file_the_environment_has_the_address() {
     // The file takes precedence.
     let wrong = [("LARDER_URL", "http://127.0.0.1:1/mcp")];
     assert_eq!(run(&client, &wrong, "list").code, Some(0));
-    // A file without addresses does not.
+    // A file without addresses does not determine the server.
     let no_address = WorkDir::with_guests("").file("larder.toml", "plugins = 'plugins'");
     let shown = run(&no_address, &wrong, "list -v").stderr;
     assert!(shown.contains("(from LARDER_URL)"), "{shown}");

@@ -31,7 +31,7 @@ fn start_tls_proxy(server: SocketAddr) -> SocketAddr {
     thread::spawn(move || {
         for client in listener.incoming() {
             let tls = ServerConnection::new(config.clone()).unwrap();
-            // An error is that of a client that does not trust the certificate.
+            // An error means that the client does not trust the certificate.
             _ = forward(StreamOwned::new(tls, client.unwrap()), server);
         }
     });

@@ -1,4 +1,4 @@
-//! The commands as people and scripts run them: results on stdout, everything else on stderr, and exit codes.
+//! The commands as people and scripts run them: results on stdout, all other output on stderr, and exit codes.
 
 use std::io::Write as _;
 
@@ -243,7 +243,7 @@ fn check_reports_problems() {
         "{}",
         output.stdout
     );
-    // The same exit code as that of `larder serve` with this configuration.
+    // The exit code is the same as for `larder serve` with this configuration.
     assert_eq!(output.code, Some(64));
     assert!(
         work_dir
@@ -303,7 +303,7 @@ fn with_stdio_stdout_carries_only_the_protocol() {
         (&answer["id"], answer["result"].is_object()),
         (&json!(1), true)
     );
-    // The guest's log and the list of what is served go to stderr, and not to stdout.
+    // The guest's log and the list of served resources are on stderr instead of stdout.
     server.stdin = None;
     let ended = server.wait();
     assert_eq!(
@@ -470,7 +470,7 @@ fn request_sends_any_method() {
     assert_eq!(output["method"], "notifications/resources/content_changed");
     assert_eq!(output["params"]["resource"]["uri"], "echo://hello");
     assert_eq!(listening.wait().expect_success(), "{}\n");
-    // SIGINT ends the command orderly too: it still unsubscribes.
+    // SIGINT also ends the command in order: the command still unsubscribes.
     let mut listening = work_dir.start(&args);
     assert_eq!(listening.next(), "{}\n");
     listening.signal("INT");
@@ -655,7 +655,7 @@ fn a_removed_grant_is_revoked_even_if_the_new_configuration_cannot_be_served() {
     let (_server, url) = work_dir.serve("");
     let read = format!("read dirs://read?path=%2Fdata%2Ffile --url {url}");
     wait_for_stdout(&work_dir, &read, |out| out == "ok: \"content\"");
-    // No component is that small, so nothing can be served with the new configuration.
+    // No component is that small, so no component can be served with the new configuration.
     std::fs::write(
         work_dir.path("larder.toml"),
         with("more", "limits.component_size = \"1KiB\"\n"),

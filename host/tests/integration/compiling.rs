@@ -92,7 +92,7 @@ fn echo() -> Bytes {
     std::fs::read(component_path("echo")).unwrap().into()
 }
 
-/// Why `echo` was not compiled. The timeout is longer than every limit in these tests.
+/// Returns why `echo` was not compiled. The timeout is longer than every limit in these tests.
 async fn compile_error(sandbox: &Sandbox) -> String {
     let team = TeamName::default_team();
     let compiled = tokio::time::timeout(Duration::from_secs(60), sandbox.compile(&team, echo()));
@@ -231,7 +231,7 @@ async fn a_damaged_entry_is_compiled_again() {
     let intact = std::fs::read(test.entry()).unwrap();
     let damaged = [&intact[..intact.len() / 2], b"", b"\x7fELF".as_slice()];
     for code in damaged {
-        // The file is replaced and not written to, because it is mapped into memory.
+        // The file is replaced instead of overwritten, because it is mapped into memory.
         std::fs::remove_file(test.entry()).unwrap();
         let mut files = std::fs::read_dir(test.cache())
             .unwrap()

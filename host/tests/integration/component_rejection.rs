@@ -1,4 +1,4 @@
-//! Why a component is rejected. The other components keep serving.
+//! Why a component is rejected. The other components are still served.
 
 use std::process::Command;
 
@@ -139,7 +139,7 @@ async fn an_import_that_the_host_does_not_offer() {
     .await;
 }
 
-/// The guest `net` with these names in place of others of the same length.
+/// The guest `net` with these names instead of other names of the same length.
 fn with_names(names: &[(&str, &str)]) -> Vec<u8> {
     let mut bytes = std::fs::read(component_path("net")).unwrap();
     for (name, replacement) in names {

@@ -30,7 +30,9 @@ fn outputs_are_compared_with_a_file_and_updated() {
     let text = failed.stdout.clone();
     failed.expect_exit(1);
     assert!(
-        text.contains("DIFFERS  larder list\n  expected:\n    some resources\n  actual:\n    no resources\n"),
+        text.contains(
+            "DIFFERS  larder list\n  expected:\n    some resources\n  actual:\n    no resources\n"
+        ),
         "{text}"
     );
     work_dir

@@ -1,5 +1,5 @@
-//! `larder connect`: edits of the configuration files of MCP clients. Nothing else in a file may change, and nothing may
-//! be lost, whatever is wrong with the file.
+//! `larder connect`: edits of the configuration files of MCP clients. Other parts of a file must not change, and no
+//! content may be lost, also if the file has errors.
 
 mod clients;
 mod files;

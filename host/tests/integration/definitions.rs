@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::harness::{TestServer, TestServerBuilder};
 use crate::http_server::{HttpResponse, HttpTestServer};
 
-/// A server whose provider may offer everything.
+/// A server whose provider has a grant for all tools and prompts.
 fn granted(guest: &str) -> TestServerBuilder {
     TestServer::builder(guest).provider(guest, |grant, _| {
         grant.tools = ToolGrant::All;

@@ -32,26 +32,26 @@ fn a_changed_grant_request_file_reloads_the_component() {
         dev.wait_for_stderr("project.wasm is rejected")
             .contains("is invalid: line 1")
     );
-    // Once it is corrected, the old error is not reported again.
+    // After it is corrected, the old error is not reported again.
     let work_dir = work_dir.file(request_file, "settings.greeting = 'hello'\n");
     dev.wait_for_stderr("built in");
     assert_eq!(setting(&work_dir, &url), "hello");
-    // Another request file for the same component is in effect once `loaded` is logged.
+    // Another request file for the same component is in effect when `loaded` is logged.
     let work_dir = work_dir.file(request_file, "settings.greeting = 'good evening'\n");
     dev.wait_for_stderr("built in");
     assert_eq!(setting(&work_dir, &url), "good evening");
-    // An error in the request file is reported, and the last working version keeps serving.
+    // An error in the request file is reported, and the last working version is still served.
     let work_dir = work_dir.file(request_file, "setting.greeting = 'bye'\n");
     assert!(
         dev.wait_for_stderr("is rejected")
             .contains("unknown field `setting`")
     );
     assert_eq!(setting(&work_dir, &url), "good evening");
-    // Once the file is removed from the project, it is no longer in effect.
+    // When the file is removed from the project, it is not in effect any more.
     std::fs::remove_file(work_dir.path(request_file)).unwrap();
     dev.wait_for_stderr("built in");
     assert_eq!(setting(&work_dir, &url), "unset");
-    // A request file that cannot be read is an error; it is not ignored.
+    // A request file that cannot be read is an error. It is not ignored.
     std::fs::create_dir(work_dir.path(request_file)).unwrap();
     let work_dir = work_dir.file("project/build.sh", &format!("{BUILD_SCRIPT} # again"));
     assert!(dev.wait_for_stderr("cannot read ").contains("project.toml"));
@@ -76,7 +76,7 @@ fn relative_folders_are_below_the_project_or_the_plugins_folder() {
     work_dir.larder("dev project --once").expect_success();
     let (mut dev, _) = start_dev(&work_dir, "");
     dev.wait_for_stderr("built in");
-    // With `--plugins`, the folder is relative to the plugins folder, as it will be for the server.
+    // With `--plugins`, the folder is relative to the plugins folder, as it is for the server.
     let output = work_dir
         .start("dev project --plugins plugins")
         .wait_for_stderr("is rejected");

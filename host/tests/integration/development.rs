@@ -6,7 +6,7 @@ use crate::process::{RunningProcess, WorkDir};
 const SETTINGS: &str = "build = [['/bin/sh', 'build.sh']]\ncomponent = 'output.wasm'\nignore = ['notes']\n\
     [development]\nbuild = [['/bin/sh', 'base/build.sh']]\ncomponent = '.dev/output.wasm'\nbase = ['base']\n";
 
-/// A project whose development component performs what a URI says with the files of the program.
+/// A project whose development component executes the operation in a URI with the files of the program.
 fn project() -> WorkDir {
     let work_dir = WorkDir::with_guests("");
     for folder in ["project/base", "project/program", "project/notes", "docs"] {
@@ -33,7 +33,7 @@ fn start_dev(work_dir: &WorkDir, args: &str) -> (RunningProcess, String) {
     (dev, url)
 }
 
-/// Does something with a file, and returns the result or the error.
+/// Executes an operation with a file, and returns the result or the error.
 fn act(work_dir: &WorkDir, url: &str, action: &str, path: &str) -> String {
     let ran = work_dir.larder(&format!("read dirs://{action}?path={path} --url {url}"));
     ran.stdout + &ran.stderr
@@ -69,7 +69,7 @@ fn a_save_replaces_the_program_without_a_build() {
         "{line}"
     );
     assert!(act(&work_dir, &url, "read", "/larder-dev/program/text").contains("two"));
-    // A changed base builds the component again, and one that cannot be built is not served.
+    // A changed base builds the component again. If the base cannot be built, it is not served.
     let work_dir = work_dir.file("project/base/build.sh", "exit 3");
     dev.wait_for_stderr("building the development component of project");
     dev.wait_for_stderr("`/bin/sh base/build.sh` exited with exit status: 3");
@@ -93,7 +93,7 @@ fn the_program_is_added_to_the_grants_of_the_project() {
     dev.wait_for_stderr("built in ");
     assert!(act(&work_dir, &url, "read", "/docs/page").contains("a page"));
     assert!(act(&work_dir, &url, "read", "/larder-dev/program/text").contains("one"));
-    // An error in the file is reported with the line in it, and the last revision keeps serving.
+    // An error in the file is reported with the line in the file, and the last revision is still served.
     let work_dir = work_dir.file(request_file, "# a comment\ndirs = ['../gone']\n");
     let line = dev.wait_for_stderr("is rejected");
     assert!(

@@ -1,4 +1,5 @@
-//! A server that stops tells the clients of its event streams when to reconnect, and each another time. No update is lost.
+//! A server that stops tells the clients of its event streams when to reconnect. Each client gets another time. No
+//! update is lost.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -85,7 +86,7 @@ async fn each_event_stream_ends_with_another_delay() {
             );
             assert!(!before.contains("retry: "), "{text}");
         }
-        // Twenty random numbers are not all the same few.
+        // Twenty random numbers are not all from the same few values.
         assert!(delays(&modern, 1_000..3_000).len() > 10);
         assert!(delays(&legacy, legacy_range).len() > 10);
     }
@@ -105,11 +106,11 @@ async fn clients_of_older_versions_get_no_delay() {
         .await
         .unwrap();
     assert!(http.server.drain.finish(Duration::from_secs(30)).await);
-    // Clients of this version would take the event for a message.
+    // Clients of this version would interpret the event as a message.
     assert!(!stream.text().await.unwrap().contains("retry"));
 }
 
-/// `larder watch` waits as long as the server says, and reports what changed while it was not connected.
+/// `larder watch` waits for the time that the server names, and reports changes while it was not connected.
 #[test]
 fn watch_reports_what_changed_during_a_restart() {
     std::thread::scope(|threads| {
@@ -120,7 +121,7 @@ fn watch_reports_what_changed_during_a_restart() {
 }
 
 fn check_watch_during_a_restart(protocol: &str) {
-    // The server watches no files in a writable folder, so that it reports nothing that is in doubt after its start.
+    // The server watches no files in a writable folder, so that it does not report uncertain changes after its start.
     const FOLDER: &str =
         "[[provider.ledger.dirs]]\nhost = 'docs'\nguest = '/data'\naccess = 'write'\n";
     let work_dir = WorkDir::with_guests("ledger").file("larder.toml", FOLDER);
@@ -148,7 +149,7 @@ fn check_watch_during_a_restart(protocol: &str) {
     watch.wait().expect_success();
 }
 
-/// The client waits for the random time of the server, and not for its own.
+/// The client waits for the random time of the server instead of its own time.
 #[test]
 fn watch_waits_as_long_as_the_server_says() {
     let work_dir = WorkDir::with_guests("echo");

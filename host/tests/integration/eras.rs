@@ -7,7 +7,7 @@ use crate::harness::TestServer;
 use crate::http_server::{ACCEPT, HttpTestServer, JSON};
 use crate::process::WorkDir;
 
-/// The results or errors of 2026-07-28 and of 2025-11-25, without the fields that only the modern era has.
+/// The results or errors of 2026-07-28 and of 2025-11-25. Fields that only the modern era has are omitted.
 async fn both(http: &HttpTestServer, method: &str, params: &Value) -> [Value; 2] {
     let session = http.session("2025-11-25").await;
     let (modern, legacy) = (

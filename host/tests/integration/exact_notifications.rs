@@ -1,5 +1,5 @@
-//! A change of one file notifies the watchers of that file and of no other, also right after they subscribed, and also
-//! if the file changes while they subscribe.
+//! A change of one file notifies the watchers of that file, and no other watchers. This also holds right after they
+//! subscribed, and if the file changes while they subscribe.
 
 use std::path::Path;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::harness::TestServer;
 use crate::http_server::HttpTestServer;
 use crate::subscriptions::{Events, acknowledged, listen};
 
-/// Serves a folder with the files `a`, `b` and `marker` by the provider `files`, and detects changes by file events.
+/// Serves a folder with the files `a`, `b` and `marker` with the provider `files`, and detects changes by file events.
 async fn serve(folder: &Path, list_limit: u32) -> HttpTestServer {
     for name in ["a", "b", "marker"] {
         std::fs::write(folder.join(name), "0").unwrap();
@@ -73,7 +73,7 @@ async fn text(http: &HttpTestServer, name: &str) -> String {
 
 #[tokio::test]
 async fn a_change_right_after_a_subscription_notifies_only_its_own_uri() {
-    // Whether the files are in the catalog or not.
+    // The files are in the catalog or not, depending on the limit.
     for list_limit in [1_000, 1] {
         let folder = TempDir::new().unwrap();
         let http = serve(folder.path(), list_limit).await;
@@ -92,7 +92,7 @@ async fn a_change_right_after_a_subscription_notifies_only_its_own_uri() {
 
 #[tokio::test]
 async fn a_change_during_a_subscription_is_not_missed() {
-    // Most of the time, they wait for events.
+    // Most of the time, the tasks wait for events.
     tokio::join!(
         check_changes(0..10),
         check_changes(10..20),
@@ -100,7 +100,7 @@ async fn a_change_during_a_subscription_is_not_missed() {
     );
 }
 
-/// Changes a file after so many delays of 200 µs.
+/// Changes a file after this many delays of 200 µs.
 async fn check_changes(delays: std::ops::Range<usize>) {
     let folder = TempDir::new().unwrap();
     let http = serve(folder.path(), 1_000).await;

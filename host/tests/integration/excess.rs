@@ -1,4 +1,5 @@
-//! Very many or very long parts of answers: the host bounds what it converts, and its work is part of the call.
+//! Very many or very long parts of answers: the host limits the parts that it converts, and the conversion is part of
+//! the call.
 
 use std::time::Duration;
 
@@ -151,8 +152,8 @@ async fn bounds_the_description() {
     }
 }
 
-/// Reads 12 MB of metadata, and meanwhile `echo://hello` up to so many times. Then the first caller is gone. Returns the
-/// number of answers that others got.
+/// Reads 12 MB of metadata, and in the meantime reads `echo://hello` up to this many times. Then the first caller is
+/// gone. Returns the number of answers that other callers got.
 async fn reads_during_a_heavy_one(server: &TestServer, most: usize) -> usize {
     let (mut heavy, mut reads) = (std::pin::pin!(server.read("excess://heavy/400")), 0);
     while reads < most {

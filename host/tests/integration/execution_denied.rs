@@ -1,16 +1,16 @@
-//! A process that may not execute memory that it has written, as under systemd's `MemoryDenyWriteExecute`.
+//! A process that may not execute memory to which it has written, as under systemd's `MemoryDenyWriteExecute`.
 
 use std::process::{Command, Output};
 
 use crate::process::WorkDir;
 
-/// Denies executable memory with PR_SET_MDWE (65), as systemd does, and runs a program. Exits with 77 where the kernel
-/// does not know this setting.
+/// Denies executable memory with PR_SET_MDWE (65), as systemd does, and runs a program. Exits with 77 if the kernel
+/// does not have this setting.
 const DENY: &str = "import ctypes, os, sys
 if ctypes.CDLL(None).prctl(65, 1, 0, 0, 0) != 0: sys.exit(77)
 os.execv(sys.argv[1], sys.argv[1:])";
 
-/// Runs `larder` without executable memory; `None` where that cannot be tested.
+/// Runs `larder` without executable memory; `None` if this cannot be tested.
 fn larder(work_dir: &WorkDir, args: &str) -> Option<Output> {
     let cache = work_dir.path("cache");
     let own = work_dir.command(&[("XDG_CACHE_HOME", cache.to_str().unwrap())], args);

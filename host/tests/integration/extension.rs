@@ -1,4 +1,4 @@
-//! The extension `resources-get`: what it adds if it is enabled, and that it changes nothing if it is not.
+//! The extension `resources-get`: what it adds if it is enabled, and that it changes nothing if it is disabled.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ pub(crate) fn extension_config() -> endpoint::Config {
     }
 }
 
-/// A URI that takes an hour to read, and a server whose limits allow that.
+/// A URI whose read takes an hour, and a server whose limits allow that.
 pub(crate) fn slow_read() -> (&'static str, TestServerBuilder) {
     let plan = TestServer::builder("echo fresh").provider("fresh", |grant, _| {
         grant.limits.timeout = Duration::from_secs(7_200);
@@ -138,7 +138,7 @@ async fn updates_carry_the_resource_for_subscriptions_with_uris() {
         r#"{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"echo://blob"}}"#
     ]]
     .assert_eq(&events.next().await.unwrap().to_string());
-    // Of the two updates, the one of the unsubscribed URI is not sent.
+    // Of the two updates, only the update of the unsubscribed URI is not sent.
     assert_eq!(
         request("resources/unsubscribe", json!({ "uris": ["echo://hello"] })).await,
         "200 ok"
@@ -269,7 +269,7 @@ async fn subscribes_to_all_uris_or_none() {
             .await;
         assert_eq!(answer.verdict(), verdict, "{}", answer.body);
     }
-    // The earlier subscription is unchanged, and the failed ones left none behind.
+    // The earlier subscription is unchanged, and the failed subscriptions have not added any.
     let request = http
         .client
         .get(&http.url)

@@ -94,8 +94,8 @@ async fn applies_the_component_size_limit_to_recorded_digests() {
     );
 }
 
-/// Starts a server with this many providers. Returns its anonymous memory in bytes, and whether it may use
-/// transparent huge pages, if the system reports them.
+/// Starts a server with this many providers. Returns its anonymous memory in bytes, and whether it may use transparent
+/// huge pages; none if the system does not report these values.
 fn start_and_measure(providers: usize) -> Option<(u64, bool)> {
     let guests: Vec<String> = (0..providers).map(|n| format!("p{n}@echo")).collect();
     let work_dir = WorkDir::with_guests(&guests.join(" "));

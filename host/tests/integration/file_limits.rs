@@ -1,4 +1,5 @@
-//! What the provider `files` cannot serve is named: files that are too large, and files whose names are not UTF-8.
+//! The names of content that the provider `files` cannot serve are reported: files that are too large, and files whose
+//! names are not UTF-8.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;

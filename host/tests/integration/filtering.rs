@@ -52,7 +52,7 @@ async fn found(http: &HttpTestServer, filter: Value) -> Vec<String> {
         .collect()
 }
 
-/// The number of entries. Checks that none is listed twice.
+/// Returns the number of entries. Checks that no entry is listed twice.
 async fn count(http: &HttpTestServer, filter: Value) -> usize {
     let mut found = found(http, filter).await;
     let all = found.len();

@@ -1,6 +1,6 @@
-//! Old providers: one for each released version of the contract and each language, as it was built at that
-//! time, and compressed. All of them must still load. `cargo xtask fixtures` creates them, and never
-//! overwrites one.
+//! Old providers: one for each released version of the contract and each language, as it was built at that time, and
+//! compressed. All of them must still load. `cargo xtask fixtures` creates the fixtures, and never overwrites a
+//! fixture.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};

@@ -15,7 +15,7 @@ use crate::http_server::meta;
 use crate::many_listeners::{Listener, connection_count};
 use crate::process::{RunningProcess, WorkDir};
 
-/// Idle connections where `LARDER_IDLE` is not set.
+/// The number of idle connections if `LARDER_IDLE` is not set.
 const IDLE: u64 = 300;
 /// Connections that send requests.
 const READERS: usize = 8;
@@ -28,8 +28,8 @@ const EXCESS_CONNECTIONS: usize = 100;
 /// How long a connection or a provider may take until it serves.
 const TIMEOUT: Duration = Duration::from_secs(300);
 
-/// A request that is answered with 404, because it has no valid session. A connection without a request to the
-/// endpoint would be replaced by others.
+/// A request that is answered with 404, because it has no valid session. Other connections would replace a connection
+/// without a request to the endpoint.
 const NOT_FOUND: &[u8] = b"GET /mcp HTTP/1.1\r\nhost: localhost\r\nmcp-session-id: none\r\n\r\n";
 
 /// A persistent connection.
@@ -156,7 +156,7 @@ async fn read_until_served(reader: &mut Connection, provider: &str) {
     }
 }
 
-/// Checks that all connections are in use, so that further ones are refused.
+/// Checks that all connections are in use, so that further connections are refused.
 async fn check_excess_is_refused(address: &str) {
     for _ in 0..EXCESS_CONNECTIONS {
         let refused = Connection::open(address)

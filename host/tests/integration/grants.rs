@@ -45,7 +45,7 @@ async fn stdin_and_the_environment_are_empty() {
     );
 }
 
-/// A folder `inside` with a file and with links to a secret next to the folder.
+/// A folder `inside` with a file and with links to a secret next to this folder.
 fn folder() -> TempDir {
     let root = TempDir::new().unwrap();
     let inside = root.path().join("inside");
@@ -192,8 +192,7 @@ async fn a_link_that_replaces_a_granted_folder_is_not_followed() {
     let requested = TestServer::builder("dirs")
         .file("dirs.toml", request.as_bytes())
         .approve("dirs", ApprovalMode::Always);
-    // The next reconcile pass would notice the link. Until then, the provider is served with the checked
-    // grant.
+    // The next reconcile pass would find the link. Until then, the provider is served with the checked grant.
     let servers = [granted.start().await, requested.start().await];
     for server in &servers {
         assert_eq!(
@@ -288,7 +287,7 @@ async fn calls_that_block_in_a_folder_do_not_block_others() {
         .await;
     assert!(answers.iter().all(Result::is_err));
     assert_eq!(server.text("file:///data/file").await, "content");
-    // The server itself still has threads to scan folders with.
+    // The server itself still has threads with which it can scan folders.
     let blocking_task =
         tokio::time::timeout(Duration::from_secs(30), server.drain.spawn_blocking(|| ()));
     blocking_task
@@ -311,7 +310,7 @@ impl Pipe {
 impl Drop for Pipe {
     fn drop(&mut self) {
         use rustix::fs::{Mode, OFlags, open};
-        // It stays open, because another thread may be about to open the other end.
+        // The descriptor stays open, because another thread may be about to open the other end.
         std::mem::forget(open(
             &self.0,
             OFlags::RDWR | OFlags::NONBLOCK,
@@ -393,7 +392,7 @@ async fn granted_hosts_are_reachable_with_both_interfaces() {
             .text(&format!("net://{interface}/http://127.0.0.1:{port}/"))
             .await;
         assert_eq!(text, "ok: (200, \"hello\")", "{interface}");
-        // The host does not follow redirects: the guest gets them.
+        // The host does not follow redirects. The guest gets the redirects.
         let text = server
             .text(&format!(
                 "net://{interface}/http://127.0.0.1:{port}/redirect"

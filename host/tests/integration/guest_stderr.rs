@@ -1,4 +1,4 @@
-//! Commands show the end of what a guest wrote to stderr when it misbehaves, so that its author sees the
+//! Commands show the end of what a guest wrote to stderr when it misbehaves, so that the author of the guest sees the
 //! panic message.
 
 use crate::author::project;
@@ -36,7 +36,7 @@ fn of_a_read_that_failed() {
         "assertion `left != right` failed: a read of the seventh resource traps",
     );
     assert!(!text(&output).contains("echo: stderr"), "{}", text(&output));
-    // Nothing is shown for calls that did not fail, or that the provider answered with an error.
+    // Nothing is shown for calls that succeeded, or that the provider answered with an error.
     for read in [
         "read trap://1 --plugins plugins",
         "read echo://nothing --plugins plugins",

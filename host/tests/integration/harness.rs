@@ -52,7 +52,7 @@ pub(crate) async fn eventually_within(
     assert!(in_time, "timed out after {limit:?} waiting for: {what}");
 }
 
-/// Does the same as `eventually_within` for tests that have no async runtime.
+/// Like `eventually_within`, for tests without an async runtime.
 pub(crate) fn eventually_blocking(
     limit: Duration,
     what: &str,
@@ -80,7 +80,7 @@ pub(crate) async fn call_in_flight(reader: &Reader) {
     eventually("a call is in flight", has_guest).await;
 }
 
-/// The file of a component that `cargo xtask` built: a guest of these tests, or a provider that we ship.
+/// The file of a component that `cargo xtask` built: a guest of these tests, or a shipped provider.
 pub(crate) fn component_path(name: &str) -> PathBuf {
     let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target");
     let guest = target.join("guests").join(format!("{name}.wasm"));
@@ -124,7 +124,7 @@ pub(crate) struct TestServer {
     pub(crate) metrics: Metrics,
     pub(crate) health: Health,
     pub(crate) key_value: KeyValueStore,
-    /// `None` once `run_reconciler` has moved it to a task.
+    /// `None` after `run_reconciler` has moved it to a task.
     reconciler: Option<Reconciler>,
     notifier: Notifier,
     replicas: Arc<dyn TeamReplicas>,
@@ -143,8 +143,7 @@ fn same_page_size(size: u32) -> PageSize {
     }
 }
 
-/// The sandbox configuration of these tests. The cache of compiled components is shared by all tests and
-/// runs.
+/// The sandbox configuration of these tests. All tests and runs share the cache of compiled components.
 pub(crate) fn sandbox_config() -> sandbox::Config {
     let location =
         sandbox::CacheLocation::Configured(Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"));
@@ -168,7 +167,7 @@ pub(crate) fn sandbox_config() -> sandbox::Config {
     }
 }
 
-/// Returns one gateway for the servers of several teams, built as `app` builds it.
+/// Returns one gateway for the servers of several teams, built in the same way as in `app`.
 pub(crate) fn shared_gateway(servers: &[&TestServer], page_size: u32) -> Gateway {
     let cache = CacheConfig {
         bytes: 16 << 20,
@@ -199,7 +198,7 @@ pub(crate) fn parse_uri(text: &str) -> Uri {
     Uri::parse(text).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// A call by a caller of the default team who has no name.
+/// A call by a caller of the default team without a name.
 pub(crate) fn anonymous_call() -> Arc<Call> {
     let teams = Teams::default_team();
     Arc::new(Call::from_caller(Caller {
@@ -266,7 +265,7 @@ impl TestServer {
         self.drain.spawn(reconciler.run());
     }
 
-    /// Starts the change detector. Returns the number of watched URIs whose content it knows.
+    /// Starts the change detector. Returns the number of watched URIs whose content is known.
     pub(crate) fn start_change_detector(
         &self,
         config: change_detector::Config,
@@ -287,7 +286,7 @@ impl TestServer {
 
     /// Reads a URI as an anonymous caller.
     pub(crate) async fn read(&self, uri: &str) -> Result<ReadResult, Error> {
-        // Longer than every limit in these tests, so that a server that does not answer fails the test.
+        // The time is longer than every limit in these tests, so that a server that does not answer fails the test.
         let (call, uri) = (anonymous_call(), parse_uri(uri));
         let result = tokio::time::timeout(
             Duration::from_secs(60),
@@ -328,7 +327,7 @@ impl TestServer {
         }
     }
 
-    /// Why this file was rejected.
+    /// Returns why this file was rejected.
     pub(crate) fn rejection_reason(&self, file: &str) -> String {
         let catalog = self.reader.snapshot();
         let rejected = catalog

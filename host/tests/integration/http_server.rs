@@ -25,8 +25,7 @@ impl HttpResponse {
         serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {:?}", self.body))
     }
 
-    /// The HTTP status, then the JSON-RPC error code (`400 -32020`), `ok` for a result, or `-` for anything
-    /// else.
+    /// The HTTP status, then the JSON-RPC error code (`400 -32020`), `ok` for a result, or `-` for any other response.
     pub(crate) fn verdict(&self) -> String {
         let json: Value = serde_json::from_str(&self.body).unwrap_or_default();
         let code = json["error"]["code"].as_i64().map(|code| code.to_string());
@@ -82,7 +81,7 @@ pub(crate) const JSON: (&str, &str) = ("content-type", "application/json");
 pub(crate) const ACCEPT: (&str, &str) = ("accept", "application/json, text/event-stream");
 pub(crate) const MODERN: (&str, &str) = ("mcp-protocol-version", "2026-07-28");
 
-/// The metadata that every modern request must carry.
+/// The metadata that every modern request must contain.
 pub(crate) fn meta() -> Value {
     json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -237,7 +236,7 @@ pub(crate) struct ServerEvent {
 }
 
 impl ServerEvent {
-    /// Takes the first event, if the text contains all of it.
+    /// Takes the first event, if the text contains the whole event.
     pub(crate) fn take(text: &mut String) -> Option<Self> {
         let (event, rest) = text.split_once("\n\n")?;
         let field = |name: &str| {

@@ -141,7 +141,7 @@ fn shown(block: &Block) -> String {
     value + &annotations.unwrap_or_default() + &metadata
 }
 
-/// Shows the names on a page and what was omitted from it.
+/// Shows the names on a page and what was omitted from the page.
 fn page<T>(page: Result<ListPage<T>, CallError>, name: impl Fn(&T) -> String) -> String {
     match page {
         Ok(page) => {

@@ -116,7 +116,7 @@ async fn each_caller_has_a_bucket_and_all_share_one() {
             ann get/shared/a: ok: None"#]],
     )
     .await;
-    // The same subject of another issuer is somebody else; other scopes are the same person.
+    // The same subject of another issuer is another caller. The same subject with other scopes is the same caller.
     let of_issuer = Arc::new(Call::from_caller(caller(
         Some("https://id.example"),
         Some("bob"),
@@ -287,7 +287,7 @@ async fn answers_with_values_of_a_caller_are_not_shared() {
         read(&server, &call_by(subject), &format!("set/caller/a/{value}")).await;
     }
     read(&server, &call_by("ann"), "set/shared/a/1").await;
-    // The guest says that every caller may use its answers.
+    // The guest declares that every caller may use its answers.
     check(
         &server,
         &[
@@ -385,7 +385,7 @@ async fn teams_and_providers_have_separate_values() {
         .map(|(name, usage)| (name.to_string(), usage.keys))
         .collect();
     assert_eq!(keys, [("keeps".to_owned(), 2)]);
-    // A team has a file of its own, also in the same folders.
+    // A team has a file of its own, also if the folders are the same.
     let wiki = TeamName::parse("wiki").unwrap();
     let state = server.folder.path().join(".state");
     let of_team = |team| larder_key_value::database_path(&state, &server.plugins, team);

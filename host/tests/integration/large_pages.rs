@@ -1,11 +1,11 @@
-//! Pages of lists are bounded by their bytes, in both eras, wherever the entries come from.
+//! Pages of lists are limited by their bytes, in both eras and for entries from all sources.
 
 use serde_json::{Value, json};
 
 use crate::harness::{TestServer, TestServerBuilder};
 use crate::http_server::HttpTestServer;
 
-/// The bound of a page, and what the rest of the response may have.
+/// The maximum size of a page, and of the rest of the response.
 const MAX_BYTES: usize = (1 << 20) + 1024;
 
 const LISTS: [(&str, &str, &str); 2] = [

@@ -1,5 +1,5 @@
-//! List-changed notifications are sent for every change of a list, even if the host sees only a part of the
-//! list, and for nothing else.
+//! List-changed notifications are sent for every change of a list, also if the host has only a part of the list. They
+//! are sent for nothing else.
 
 use std::path::Path;
 use std::time::Duration;
@@ -84,7 +84,7 @@ async fn expect_no_pending_change(watch: &Watch) {
     assert!(next.is_err(), "{next:?}");
 }
 
-/// Returns servers whose lists the host sees only in part: a personal list, and one longer than
+/// Returns servers whose lists the host has only in part: a personal list, and a list longer than
 /// `limits.catalog_entries`.
 fn partly_visible_lists() -> [(RotaFolders, TestServerBuilder); 2] {
     let (first, second) = (RotaFolders::new("a\n"), RotaFolders::new("a\nb\nc\n"));
@@ -112,7 +112,7 @@ async fn forwards_every_change_signal_for_a_partly_visible_list() {
         let mut server = builder.start().await;
         server.run_reconciler();
         let watch = watch_list(&server);
-        // The signals follow so quickly that the rate limit delays the second.
+        // The second signal follows so quickly that the rate limit delays it.
         for _ in 0..3 {
             assert_eq!(server.text("rota://say").await, "rota://say");
             expect_list_change(&watch).await;
@@ -179,7 +179,7 @@ async fn lists_a_provider_again_that_joins_a_watched_folder() {
     folders.write("other", "");
     expect_list_change(&watch).await;
     std::fs::copy(component_path("rota"), server.plugins.join("rota.wasm")).unwrap();
-    // The guest lists once when it is loaded, and again because the folder may have changed before it was
+    // The guest lists once when it is loaded. It lists again because the folder may have changed before it was
     // published.
     folders.wait_for_list_calls_above(1).await;
 }
@@ -191,7 +191,7 @@ async fn a_provider_without_visible_entries_changes_no_list() {
     let add = |server: &TestServer, guest: &str, name: &str| {
         std::fs::copy(component_path(guest), server.plugins.join(name)).unwrap();
     };
-    // A provider without entries, and one whose entries all belong to another provider.
+    // A provider without entries, and a provider whose entries all belong to another provider.
     add(&server, "nothing", "nothing.wasm");
     add(&server, "echo", "later.wasm");
     assert_eq!(server.reconciler().run_pass().await.loaded.len(), 2);

@@ -1,4 +1,4 @@
-//! The log of a server stays small, whatever guests write and however often they fail.
+//! The log of a server stays small, also if guests write much or fail often.
 
 use std::time::Instant;
 
@@ -9,16 +9,16 @@ use crate::admin::AdminClient;
 use crate::http_server::{ACCEPT, JSON, MODERN, meta};
 use crate::process::{ProcessOutput, RunningProcess, WorkDir, http_client};
 
-/// What a provider may log per second by default: `limits.log`.
+/// The number of bytes that a provider may log per second by default: `limits.log`.
 const PROVIDER_LIMIT: usize = 64 << 10;
 /// Space for the lines of the host about its start, its stop, and the limits.
 const HOST_LINES: usize = 16 << 10;
 
-/// What is left of lists with thousands of elements.
+/// The maximum size of the shortened form of lists with thousands of elements.
 const SHORT: usize = 32 << 10;
 
-/// Makes these reads, with four callers at a time. Returns the number of bytes that a log with `per_second` may
-/// have after them: the bytes of one second are available at once, and a line may exceed them.
+/// Makes these reads, with four callers at a time. Returns the number of bytes that a log with `per_second` may have
+/// after these reads: the bytes of one second are available at once, and a line may exceed these bytes.
 async fn read_all(url: &str, uris: Vec<String>, per_second: usize) -> usize {
     let (client, began, mut callers) = (http_client(), Instant::now(), JoinSet::new());
     for uris in uris.chunks(uris.len().div_ceil(4)) {
@@ -186,7 +186,7 @@ async fn thousands_of_collisions_and_rejections_are_summarized() {
         "{status}"
     );
     assert!(status.contains("\"more_rejected\":900"), "{status}");
-    // A later pass reports what is new.
+    // A later pass reports only new problems.
     for n in 1_000..2_000 {
         std::fs::write(
             work_dir.path(&format!("plugins/unrelated-{n}.wasm")),

@@ -1,5 +1,5 @@
 //! Calls that take long or need much memory continue on threads of their own, so that the threads that received them
-//! serve other requests. How the calls end does not change.
+//! serve other requests. The results of the calls do not change.
 
 mod other_teams;
 
@@ -57,7 +57,7 @@ async fn a_call_is_moved_after_a_tick_and_fails_as_before() {
     assert_eq!(server.text("spin://forever").await, expected);
     assert_eq!(metrics.moved_calls.get(), before + 1);
     assert!(metrics.cpu_seconds() >= limit.as_secs_f64());
-    // A guest that waits does not use a thread. On a busy machine some of these calls take a tick before they wait.
+    // A waiting guest does not use a thread. On a busy machine, some of these calls take a tick before they wait.
     let (before, calls) = (moved_calls(&server, "sleep"), 20);
     for _ in 0..calls {
         assert_eq!(server.text("sleep://ms/10").await, "slept");
@@ -132,7 +132,7 @@ async fn a_moved_guest_is_reused() {
     let metrics = provider_metrics(&server, "touch");
     let (idle, before) = (metrics.guests.get(), metrics.moved_calls.get());
     assert!(idle > 0 && before > 0);
-    // The memory is there already, so the guest does not grow.
+    // The memory exists already, so the guest does not grow.
     for _ in 0..10 {
         assert_eq!(server.text("touch://pages/7").await, "7");
     }
@@ -140,7 +140,7 @@ async fn a_moved_guest_is_reused() {
     assert!(metrics.moved_calls.get() < before + 10);
 }
 
-/// Whether the server has a thread whose name begins so.
+/// Whether the server has a thread whose name begins with this.
 #[cfg(target_os = "linux")]
 fn has_thread(admin: &AdminClient, name: &str) -> bool {
     let tasks = std::fs::read_dir(format!("/proc/{}/task", admin.process.id())).unwrap();

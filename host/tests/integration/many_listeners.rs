@@ -1,6 +1,5 @@
-//! Many listeners at once, each on its own connection, with the real server. `LARDER_LISTENERS=10000` runs
-//! the long form, which needs as many file descriptors in each of two processes. It prints the memory that a
-//! listener takes.
+//! Many listeners at once, each on its own connection, with the real server. `LARDER_LISTENERS=10000` runs the long
+//! form, which needs as many file descriptors in each of two processes. The test prints the memory of one listener.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,15 +16,15 @@ use crate::process::WorkDir;
 
 /// The number of listeners if the variable is not set.
 const LISTENERS: u64 = 500;
-/// File descriptors for everything else.
+/// File descriptors for other uses.
 const OTHERS: u64 = 200;
 /// How many connect at the same time.
 const MAX_CONNECTING: usize = 64;
 const URI: &str = "file:///docs/a.txt";
 const TIMEOUT: Duration = Duration::from_secs(120);
 
-/// The number of connections of a test: the value of this variable, or `default`, but at most `share` of the
-/// file descriptors of a process. It also raises the soft limit of this process and of those it starts later.
+/// The number of connections of a test: the value of this variable, or `default`, but at most `share` of the file
+/// descriptors of a process. Also raises the soft limit of this process and of the processes that it starts later.
 #[expect(
     clippy::disallowed_methods,
     reason = "the ban is about the product's configuration"
@@ -120,7 +119,7 @@ async fn one_change_reaches_every_listener() {
         .next()
         .unwrap()
         .into();
-    // The first listener causes what all share: the provider's answer and the watch of its folder.
+    // The first listener creates what all listeners share: the provider's answer and the watch of its folder.
     let first = Listener::connect(&address, URI).await;
     let before = server.memory();
 

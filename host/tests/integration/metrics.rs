@@ -282,7 +282,7 @@ async fn all_waiting_of_a_call_is_measured_together() {
         server.text("sleep://ms/1000"),
         server.text("sleep://ms/1001")
     );
-    // The provider allows both calls at once, but its team only one.
+    // The provider allows both calls at once, but its team allows only one.
     assert!(waited() - before > 0.5, "{} {before}", waited());
 }
 

@@ -24,7 +24,7 @@ async fn open(guest: &str) -> TestServer {
         .await
 }
 
-/// Checks that the caller gets this error, and that others are served meanwhile and afterwards.
+/// Checks that the caller gets this error, and that other callers are served meanwhile and afterwards.
 async fn check(server: &TestServer, uri: &str, expected: &str) {
     let (response, other) = tokio::join!(server.text(uri), server.text("echo://hello"));
     assert_eq!(response, expected);

@@ -12,7 +12,7 @@ async fn check(guests: &str, method: &str, params: serde_json::Value, expected: 
         .modern(method, params)
         .await;
     assert_eq!(answer.headers["content-type"], "application/json");
-    // A list with a TTL of one minute has slightly less than that left.
+    // A list with a TTL of one minute has slightly less time left.
     let body = regex_lite::Regex::new(r#""ttlMs":59\d{3}"#)
         .unwrap()
         .replace(&answer.body, r#""ttlMs":60000"#);
@@ -26,8 +26,8 @@ async fn discover() {
 
 #[tokio::test]
 async fn advertises_resources_even_without_providers() {
-    // A provider may be added later, and a client that once saw no `resources` capability would never list
-    // them.
+    // A provider may be added later. If a client once received no `resources` capability, it would never list the
+    // resources.
     let answer = HttpTestServer::start("")
         .await
         .modern("server/discover", json!({}))
@@ -164,7 +164,7 @@ async fn pages_to_the_end_of_the_list() {
 /// A name, the headers in addition to the common ones, and a body.
 type Case<'a> = (&'a str, Vec<(&'a str, &'a str)>, String);
 
-/// Each way in which a modern request can be invalid, and the response.
+/// All kinds of invalid modern requests, and the response to each.
 #[tokio::test]
 async fn validates_each_part_of_a_request() {
     let http = HttpTestServer::start("echo").await;

@@ -1,4 +1,4 @@
-//! What is nested very deeply, and what refers to itself very often, never ends the process.
+//! Deeply nested data and data that refer to themselves very often never end the process.
 
 use std::process::Command;
 
@@ -18,7 +18,7 @@ fn section(id: u8, content: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Checks that this component is rejected by each command, and that a server serves the others.
+/// Checks that each command rejects this component, and that a server serves the other components.
 fn check_rejected(component: &[u8]) {
     let work_dir = WorkDir::with_guests("echo");
     std::fs::write(work_dir.path("plugins/bad.wasm"), component).unwrap();
@@ -77,7 +77,7 @@ fn with_function_names(binary: &[u8], name: &str) -> Vec<u8> {
             1 if binary.starts_with(HEADER) => {
                 out.extend(section(id, &with_function_names(content, name)))
             }
-            // The names that it has.
+            // The names that the binary has.
             0 if content.starts_with(b"\x04name") => {}
             _ => out.extend(section(id, content)),
         }
@@ -142,7 +142,7 @@ fn the_name_of_a_function_cannot_fill_the_memory() {
     assert!(fault.len() < 16 << 10, "{} bytes", fault.len());
 }
 
-/// Lists in each other.
+/// Nested lists.
 fn lists(depth: usize) -> String {
     "[".repeat(depth) + &"]".repeat(depth)
 }

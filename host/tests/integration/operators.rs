@@ -1,4 +1,5 @@
-//! The API of the admin address, for operators: who may use it, and what they can do with it. The server is the real one.
+//! The API of the admin address for operators: who may use the API, and what operators can do with it. The tests use
+//! the real server.
 
 mod approvals;
 mod behind_a_proxy;
@@ -140,7 +141,7 @@ impl Reply {
             .unwrap_or_default()
     }
 
-    /// The cookie of a login, as browsers send it, and the secret of the session.
+    /// The cookie of a login in the form of browsers, and the secret of the session.
     fn session(&self) -> (String, String) {
         let cookie = self
             .header("set-cookie")

@@ -53,8 +53,8 @@ fn encoded(url: &str) -> String {
     url.replace(':', "%3A").replace('/', "%2F")
 }
 
-/// Responds to a path: `text/TEXT`, `size/BYTES`, `barrier/COUNT` when this number of requests have arrived,
-/// `part` with the beginning of a body only, and `nothing` without a response.
+/// Responds to a path: `text/TEXT`, `size/BYTES`, `barrier/COUNT` after this number of requests have arrived, `part`
+/// with the beginning of a body only, and `nothing` without a response.
 fn respond(mut stream: TcpStream, arrived: &(Mutex<usize>, Condvar)) {
     let mut request = [0; 4096];
     let read = stream.read(&mut request).unwrap_or(0);

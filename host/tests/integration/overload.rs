@@ -1,5 +1,5 @@
-//! Excess connections and requests are refused at once with a time to retry; accepted ones are served as
-//! before.
+//! Excess connections and requests are refused at once with a time to retry. Accepted connections and requests are
+//! served as before.
 
 mod bodies;
 mod connections;
@@ -150,7 +150,7 @@ async fn calls_beyond_the_queue_of_a_provider_are_refused() {
     .await;
 
     let mut short: JoinSet<_> = (0..100).map(|n| read_sleeping(&http, n)).collect();
-    // Both guests are in use, so these responses are refusals, and the remaining calls fill the queue.
+    // Both guests are in use, so these responses are refusals. The remaining calls fill the queue.
     for _ in 0..96 {
         let refused = next_response(&mut short).await;
         assert_eq!(refused.verdict(), "200 -32603", "{}", refused.body);

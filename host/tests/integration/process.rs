@@ -1,5 +1,5 @@
-//! The real binary, as people and scripts run it: each test has its own working directory and environment.
-//! Every wait has a time limit, and no process outlives its test.
+//! The real binary, as people and scripts run it: each test has its own working directory and environment. Every wait
+//! has a time limit, and no process continues after its test.
 
 use std::io::{BufRead as _, BufReader, Read, Write as _};
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ pub(crate) struct RunningProcess {
     pub(crate) stdin: Option<ChildStdin>,
     stdout: Receiver<String>,
     stderr: Receiver<String>,
-    /// The lines of stderr that were received so far.
+    /// The received lines of stderr.
     stderr_so_far: String,
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct ProcessOutput {
 /// Returns an HTTP client. It installs the TLS provider first, as any test of this process may be the first
 /// to need it.
 pub(crate) fn http_client() -> reqwest::Client {
-    // It is an error if another test has installed it already.
+    // An error means that another test has already installed it.
     _ = rustls::crypto::ring::default_provider().install_default();
     reqwest::Client::builder().no_proxy().build().unwrap()
 }
@@ -57,7 +57,7 @@ impl WorkDir {
         work_dir
     }
 
-    /// Writes a file. It is renamed into place, so that a process that watches it never reads a part of it.
+    /// Writes a file. The file is renamed into place, so that a process that watches it never reads a part of the file.
     pub(crate) fn file(self, name: &str, text: &str) -> Self {
         let new = self.path(".new");
         std::fs::write(&new, text).unwrap();
@@ -105,7 +105,7 @@ impl WorkDir {
         command
             .env("HOME", self.0.path())
             .env("XDG_STATE_HOME", self.path("state"));
-        // The cache is shared, so that each component is compiled once and not once in each test.
+        // The cache is shared, so that each component is compiled once instead of once in each test.
         command
             .env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"))
             .envs(env.iter().copied());
@@ -123,7 +123,7 @@ impl WorkDir {
         process.wait()
     }
 
-    /// Approves what is pending for a provider, as the list shows it now.
+    /// Approves the pending requests of a provider, as the list now shows them.
     pub(crate) fn approve(&self, name: &str, args: &str) -> ProcessOutput {
         let listed = self.larder(&format!("approve --json {args}"));
         let pending = listed.json()["pending_approval"].clone();
@@ -219,7 +219,7 @@ impl RunningProcess {
         self.child.id()
     }
 
-    /// The CPU time that the process has used so far. Zero where the system does not report it.
+    /// The CPU time that the process has used so far. Zero if the system does not report it.
     pub(crate) fn cpu_time(&self) -> Duration {
         let stat =
             std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap_or_default();
@@ -242,17 +242,17 @@ impl RunningProcess {
         status_bytes(&self.child.id().to_string(), "RssAnon")
     }
 
-    /// The most resident memory in bytes, since it was reset.
+    /// The maximum of resident memory in bytes since the last reset.
     pub(crate) fn peak_memory(&self) -> Option<u64> {
         status_bytes(&self.child.id().to_string(), "VmHWM")
     }
 
-    /// Lets the peak begin at the current resident memory, where the system can do that.
+    /// Resets the maximum to the current resident memory, if the system supports that.
     pub(crate) fn reset_peak_memory(&self) {
         _ = std::fs::write(format!("/proc/{}/clear_refs", self.child.id()), "5");
     }
 
-    /// A field of `/proc/PID/status`, if there is one.
+    /// A field of `/proc/PID/status`; none if it does not exist.
     pub(crate) fn proc_status(&self, field: &str) -> Option<String> {
         proc_status(&self.child.id().to_string(), field)
     }
@@ -285,7 +285,7 @@ impl Drop for RunningProcess {
         if thread::panicking() {
             eprintln!("stderr of the process: {}", self.received_stderr());
         }
-        // Both fail if the process has exited, which is fine.
+        // Both calls fail if the process has exited, which is no problem.
         _ = self.child.kill();
         _ = self.child.wait();
     }

@@ -97,7 +97,7 @@ async fn calls_wait_once_the_cpu_quota_is_used() {
     // Loading the components has used CPU time, so calls are refused at first.
     let serves = async || server.read("echo://hello").await.is_ok();
     eventually_within(SLOW_WAIT, "the CPU time of loading is paid back", serves).await;
-    // On a busy machine, the time may be paid back before the next call, or the guest may have used nothing of it.
+    // On a busy machine, the debt may be paid back before the next call, or the guest may not have used the time.
     let refuses = async || {
         // The call was paused until its timeout, so the result is `Busy` and not a fault of the guest.
         let spun = server.read("spin://forever").await.unwrap_err();
@@ -137,12 +137,12 @@ async fn concurrent_calls_share_the_cpu_quota() {
             .cpu_seconds()
     };
     let (before, began) = (cpu_seconds(), Instant::now());
-    // As many as there are slots.
+    // The number of calls is the number of slots.
     let calls =
         futures_util::future::join_all((0..16).map(|_| server.read("spin://forever"))).await;
     assert!(calls.iter().all(Result::is_err));
     let (used, took) = (cpu_seconds() - before, began.elapsed().as_secs_f64());
-    // Each of them may use a tick more than what is left.
+    // Each call may use one tick more than the remaining time.
     assert!(
         used < 0.8 + took / 10.0,
         "{used:.2} s of CPU time in {took:.1} s, but 100 ms per second are allowed"
@@ -162,7 +162,7 @@ async fn a_changed_list_is_refreshed_once_the_team_has_cpu_time_again() {
         });
     let mut server = plan.start().await;
     server.run_reconciler();
-    // The entry has another name in each list.
+    // In each list, the entry has another name.
     let name = || server.reader.snapshot().offers()[0].entries[0].name.clone();
     let before = name();
     let quota_usage = server.quota_usage.clone().unwrap();
@@ -249,7 +249,7 @@ async fn limits_the_number_of_streams() {
     assert_eq!(first.status(), 200);
     assert_eq!(listen(&sessions[1]).await.status(), 429);
     drop(first);
-    // The stream is free again once the server has noticed that the client is gone.
+    // The stream is free again when the server has found out that the client is gone.
     let accepted = async || listen(&sessions[1]).await.status() == 200;
     eventually("another stream is accepted", accepted).await;
 }
@@ -321,8 +321,8 @@ quota = { cpu = '200ms', requests = 200, calls = 8 }
 plugins = 'beta'
 ";
 
-/// Two teams with a token each use the real server, and one of them sends as many requests as it can.
-/// Prints how much longer the other team waits meanwhile; see it with `--nocapture`.
+/// Two teams with a token each use the real server, and one of them sends as many requests as it can. Prints how much
+/// longer the other team waits in the meantime. The text is shown with `--nocapture`.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_flood_by_one_team_does_not_exhaust_the_quota_of_another() {
     let work_dir = WorkDir::with_guests("");

@@ -21,13 +21,13 @@ fn not_served() -> String {
     format!("error: no resource at `{NOW}`")
 }
 
-/// Starts a server for this source. It loads what the source has.
+/// Starts a server for this source. The server loads the components of the source.
 async fn start(source: &MemorySource) -> TestServer {
     TestServer::builder("").source(source.clone()).start().await
 }
 
-/// Compiles components and pauses the clock. While it is paused, nothing can wait for a compiler process, because its
-/// timeout would pass at once.
+/// Compiles components and pauses the clock. While the clock is paused, no code can wait for a compiler process,
+/// because its timeout would pass at once.
 async fn compile_and_pause(components: &[&[u8]]) {
     let sandbox = Sandbox::new(&sandbox_config(), &Drain::new()).unwrap();
     for component in components {

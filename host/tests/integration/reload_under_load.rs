@@ -14,7 +14,7 @@ use crate::revision::{NOW, number, revision};
 use crate::subscriptions::{Events, acknowledged, listen};
 
 const READERS: usize = 6;
-/// The number of replacements where `LARDER_SWAPS` is not set: enough to hit every stage of one, within
+/// The number of replacements where `LARDER_SWAPS` is not set: enough to test every stage of a replacement, within
 /// seconds.
 const DEFAULT_REPLACEMENTS: u32 = 100;
 
@@ -26,7 +26,7 @@ fn replacement_count() -> u32 {
     std::env::var("LARDER_SWAPS").map_or(DEFAULT_REPLACEMENTS, |count| count.parse().unwrap())
 }
 
-/// Returns the revision of an answer, which all its texts must agree on.
+/// Returns the revision of an answer. All texts of the answer must have the same revision.
 fn single_revision<'a>(texts: impl Iterator<Item = &'a Value>, answer: &Value) -> u32 {
     let mut all: Vec<u32> = texts.map(|text| number(text.as_str().unwrap())).collect();
     all.dedup();
@@ -103,7 +103,7 @@ async fn follow_notifications(
     }
 }
 
-/// Replaces the component by a rename, once for each revision, and waits until each of them serves.
+/// Replaces the component with a rename, once for each revision, and waits until each revision serves.
 async fn replace(http: &HttpTestServer, from: u32, to: u32) {
     let (new, file) = (
         http.server.plugins.join("new"),

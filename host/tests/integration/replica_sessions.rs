@@ -23,7 +23,7 @@ async fn a_session_is_used_at_every_replica_and_ends_at_all_of_them() {
         return;
     };
     let session = replicas.session(0).await;
-    // Used at once, and concurrently, it is found everywhere.
+    // The session is used at once and concurrently, and every replica finds it.
     for replica in [1, 2] {
         let reads = (0..20).map(|_| replicas.read(replica, &session, "a"));
         assert_eq!(
@@ -63,7 +63,7 @@ async fn subscriptions_change_at_one_replica_while_the_stream_is_at_another() {
         )
         .await;
     assert_eq!(unsubscribed.status, 200, "{}", unsubscribed.body);
-    // The replica with the stream learns of it soon, but not at once.
+    // The replica with the stream is notified soon, but not at once.
     let mut round = 0;
     let is_unsubscribed = async || {
         round += 1;

@@ -1,5 +1,5 @@
-//! Several replicas of a server, with real change detectors and reconcilers, on a bus in this process: one of them polls,
-//! all of them notify their listeners, and nothing is lost when messages or replicas are.
+//! Several replicas of a server, with real change detectors and reconcilers, on a bus in this process: one replica
+//! polls, all replicas notify their listeners, and no change is lost when messages or replicas are lost.
 
 mod bus;
 
@@ -26,11 +26,11 @@ fn versions_only() -> Config {
     }
 }
 
-/// A replica, and a client that watches some URIs there.
+/// A replica, and a client that watches some URIs on this replica.
 struct Replica {
     server: TestServer,
     watch: Watch,
-    /// The folder that its provider reads, which is its own or a common one.
+    /// The folder that the provider of the replica reads. It belongs to the replica, or is shared.
     folder: PathBuf,
 }
 
@@ -55,7 +55,7 @@ impl Replica {
         }
     }
 
-    /// A replica with the provider `ledger`, which reads this folder without noticing events there.
+    /// A replica with the provider `ledger`, which reads this folder. File events in the folder are not used.
     async fn with_ledger(folder: &Path, bus: &Bus, config: Config, uris: &[&str]) -> Self {
         let (host, access) = (folder.to_owned(), Access::Write);
         let dir = Dir {
@@ -74,13 +74,13 @@ impl Replica {
     }
 
     fn write(&self, file: &str, text: &str) {
-        // Renamed, so that no reader sees an empty file.
+        // The file is renamed, so that no reader finds an empty file.
         let new = self.folder.join(format!(".{file}"));
         std::fs::write(&new, text).unwrap();
         std::fs::rename(new, self.folder.join(file)).unwrap();
     }
 
-    /// How often its provider was asked for versions.
+    /// The number of calls of the provider for versions.
     fn version_calls(&self) -> usize {
         std::fs::read_to_string(self.folder.join("asked"))
             .unwrap_or_default()
@@ -103,7 +103,7 @@ impl Replica {
     }
 }
 
-/// Starts three replicas that watch these URIs, each with a folder of its own that contains the file `a`.
+/// Starts three replicas that watch these URIs. Each replica has a folder of its own with the file `a`.
 async fn three_with_folders(bus: &Bus, uris: &[&str]) -> (Vec<Replica>, Vec<TempDir>) {
     let folders: Vec<_> = (0..3).map(|_| TempDir::new().unwrap()).collect();
     let mut replicas = Vec::new();
@@ -114,7 +114,7 @@ async fn three_with_folders(bus: &Bus, uris: &[&str]) -> (Vec<Replica>, Vec<Temp
     (replicas, folders)
 }
 
-/// Waits until all replicas offer to poll a URI. Returns the one that does.
+/// Waits until all replicas offer to poll a URI. Returns the replica that polls it.
 async fn wait_for_poller(bus: &Bus, uri: &str, replicas: usize) -> usize {
     let uri = parse_uri(uri);
     eventually_within(SLOW_WAIT, "all offer to poll", async || {
@@ -124,7 +124,7 @@ async fn wait_for_poller(bus: &Bus, uri: &str, replicas: usize) -> usize {
     bus.poller(&uri).0.unwrap()
 }
 
-/// Waits until the poller has polled several times, and then for the last checks of the others.
+/// Waits until the poller has polled several times, and then for the last checks of the other replicas.
 async fn wait_for_polls(poller: &Replica) {
     let before = poller.version_calls();
     eventually_within(SLOW_WAIT, "five polls", async || {
@@ -138,7 +138,7 @@ async fn one_replica_polls_and_all_notify_once() {
     let bus = Bus::reliable();
     let (replicas, _folders) = three_with_folders(&bus, &["ledger:line/a"]).await;
     let poller = wait_for_poller(&bus, "ledger:line/a", 3).await;
-    // A poll that was due before may still run.
+    // A poll that was already due may still run.
     wait_for_polls(&replicas[poller]).await;
     let calls = |replicas: &[Replica]| {
         replicas
@@ -164,7 +164,7 @@ async fn one_replica_polls_and_all_notify_once() {
     }
     wait_for_polls(&replicas[poller]).await;
     replicas.iter().for_each(Replica::expect_nothing);
-    // The change was told once, by the poller, and nobody answered.
+    // The poller reported the change once, and no replica answered.
     let told = bus.published();
     let versions = told
         .iter()
@@ -250,7 +250,7 @@ async fn signals_cross_replicas_and_drop_cached_responses() {
         replica.expect_update(uri).await;
     }
     for (replica, cached) in replicas.iter().zip(&cached) {
-        // The last one watches nothing, so nothing tells when the message arrived there.
+        // The last replica watches nothing, so it is unknown when the message has arrived there.
         let changed = async || replica.server.text(uri).await != *cached;
         eventually_within(SLOW_WAIT, "another response", changed).await;
     }
@@ -307,7 +307,7 @@ async fn list_changes_cross_replicas() {
 
 const URIS: [&str; 3] = ["ledger:line/a", "ledger:line/b", "ledger:line/c"];
 
-/// A client of a replica, which reads what it is notified of.
+/// A client of a replica. It reads each resource of which it is notified.
 struct Reader {
     replica: Replica,
     /// The number of the replica at the bus.
@@ -396,7 +396,7 @@ async fn every_client_ends_with_the_latest_content() {
             },
         )
         .await;
-        // Nobody reports anything any more.
+        // No replica reports a change any more.
         wait_for_polls(&readers[0].replica).await;
         let told = bus.published().len();
         wait_for_polls(&readers[0].replica).await;

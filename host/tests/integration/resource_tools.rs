@@ -53,7 +53,7 @@ async fn structured(server: &HttpTestServer, name: &str, arguments: Value) -> Va
     structured
 }
 
-/// What a failed call tells the model.
+/// The text of a failed call for the model.
 async fn failure(server: &HttpTestServer, name: &str, arguments: Value) -> String {
     let result = call(server, name, arguments).await.json();
     assert_eq!(result["result"]["isError"], true, "{result}");

@@ -1,5 +1,5 @@
-//! Sessions of legacy clients continue after a restart of the server: the real binary, stopped in both ways, and plain
-//! HTTP requests.
+//! Sessions of legacy clients continue after a restart of the server. The tests use the real binary, stopped with both
+//! signals, and plain HTTP requests.
 
 use std::fs;
 use std::net::TcpListener;
@@ -58,7 +58,7 @@ impl Restartable {
             "serve --admin off --config larder.toml --listen {}",
             self.listen
         );
-        // Without the connections to the server that ended.
+        // The new client has no connections to the server that ended.
         self.client = http_client();
         let process = self.process.insert(self.work_dir.start(&args));
         process.wait_for_stderr("serves http://");
@@ -200,7 +200,7 @@ impl Notifications {
         uri.map_or("list".into(), |uri| uri.trim_end_matches(".txt").to_owned())
     }
 
-    /// Reads until an update of this file arrives. Returns what came before.
+    /// Reads until an update of this file arrives. Returns the earlier notifications.
     async fn until(&mut self, name: &str) -> Vec<String> {
         let mut before = vec![];
         loop {
@@ -260,7 +260,7 @@ async fn a_session_continues_after_a_restart() {
         server.subscribe(&session, "a").await;
         let mut stream = server.listen(&session, None).await;
         server.write("a", "second");
-        // More was sent: the size of the file is in the list.
+        // Further notifications were sent, because the size of the file is in the list.
         stream.until("a").await;
         let last = stream.last.clone();
         server.stop(signal);
@@ -281,7 +281,8 @@ async fn a_session_continues_after_a_restart() {
         );
         server.write("a", "fourth, with the server");
         let after = stream.until("a").await;
-        // After SIGTERM, what the client knows is stored. Otherwise it may be told of a change too many.
+        // After SIGTERM, the state of the client is stored. Otherwise the client may be notified of one change too
+        // many.
         let is_exact = !before.iter().chain(&after).any(|name| name == "b");
         assert!(
             is_exact || signal == "KILL",
@@ -302,10 +303,10 @@ async fn a_client_without_a_position_is_told_of_everything() {
     stream.until("a").await;
     server.stop("TERM");
     server.run();
-    // Notifications were sent, and the client does not tell whether it received them.
+    // Notifications were sent, and it is unknown whether the client received them.
     let mut stream = server.listen(&session, None).await;
     assert_eq!(stream.until("a").await, ["list", "list", "list"]);
-    // The stream of a request is not kept.
+    // The stream of a request is not stored.
     let request_event = stream.last.replace("-0-", "-7-");
     let request = server
         .client
@@ -409,7 +410,7 @@ async fn a_session_is_only_for_its_caller_after_a_restart() {
         server.stored().len() == 2
     })
     .await;
-    // It does not come back with the token.
+    // The session does not exist any more when the token is added again.
     server.stop("TERM");
     fs::write(server.work_dir.path("larder.toml"), &all).unwrap();
     server.run();

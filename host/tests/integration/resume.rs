@@ -148,7 +148,7 @@ async fn a_resumed_stream_delivers_missed_events_once_and_in_order() {
     assert_eq!(resumed.next_subject().await, "echo://hello");
     touch(&http, "echo://many").await;
     assert_eq!(resumed.next_subject().await, "echo://many");
-    // Events that were sent but may not have arrived are sent again, from any earlier event on.
+    // Events that were sent may not have arrived. They are sent again, after any earlier event.
     let all = ["echo://hello", "echo://many", "echo://hello", "echo://many"];
     for (last, missed) in [(&priming_id, &all[..]), (&first, &all[1..])] {
         let mut resumed = EventStream::open(&http, &session, Some(last)).await;
@@ -251,7 +251,7 @@ async fn resumes_the_stream_of_a_request_on_another_connection() {
 
     let foreign = http.send(stream_request(&http, &other, Some(&first))).await;
     assert_eq!(foreign.verdict(), "400 -32600");
-    // The rest can be read more than once.
+    // The remaining events can be read more than once.
     let mut last = String::new();
     for _ in 0..2 {
         let mut rest = EventStream::open(&http, &session, Some(&first)).await;
@@ -351,7 +351,7 @@ async fn an_event_that_overtakes_a_pending_update_has_no_id_of_its_own() {
     let (first, _) = stream.message().await.unwrap();
     http.read(&format!("fresh://everyone/0/0/touch/{slow}"))
         .await;
-    // The update of `slow` waits for an hour. The others are sent: the next one without content, the last one
+    // The update of `slow` waits for an hour. The other updates are sent: the next one without content, the last one
     // with content.
     touch(&http, "echo://hello").await;
     let (event_id, message) = stream.message().await.unwrap();

@@ -1,4 +1,4 @@
-//! Reused guests, which the operator enables for a provider. Each serves one caller of one revision, for a
+//! Reused guests, which the operator enables for a provider. Each guest serves one caller of one revision, for a
 //! limited number of calls.
 
 use std::sync::Arc;
@@ -58,7 +58,7 @@ async fn a_reused_guest_serves_only_one_caller() {
     assert_eq!(read(&server, &ann, "now").await, "call 1 for ann");
     assert_eq!(read(&server, &ann, "now").await, "call 2 for ann");
     assert_eq!(read(&server, &bob, "now").await, "call 1 for bob");
-    // The same person with other scopes is another caller.
+    // The same subject with other scopes is another caller.
     assert_eq!(read(&server, &ann_with_more, "now").await, "call 1 for ann");
     assert_eq!(read(&server, &ann, "now").await, "call 3 for ann");
     assert_eq!(read(&server, &bob, "now").await, "call 2 for bob");
@@ -75,7 +75,7 @@ async fn a_reused_guest_serves_only_one_revision() {
     newer.extend([0, 2, 1, b'x']);
     std::fs::write(server.plugins.join("again.wasm"), newer).unwrap();
     let before = server.reader.snapshot().offers()[0].provider.revision();
-    // The first pass only finds that the file may still be written.
+    // The first pass only finds out that the file may still be written.
     let began = Instant::now();
     while server.reader.snapshot().offers()[0].provider.revision() == before {
         assert!(
@@ -96,7 +96,7 @@ async fn concurrent_calls_use_different_guests() {
     let mut calls = futures_util::future::join_all(concurrent).await;
     calls.extend(futures_util::future::join_all((0..4).map(|_| read(&server, &ann, "now"))).await);
     calls.sort();
-    // However the calls overlap, each guest counts its own calls only.
+    // The calls may overlap in any way: each guest counts only its own calls.
     let first = calls
         .iter()
         .filter(|call| *call == "call 1 for ann")
@@ -138,7 +138,7 @@ async fn retries_a_call_that_a_reused_guest_fails() {
         "call 1 for ann",
         "a fresh guest does not trap"
     );
-    // The fresh guest is kept for reuse, the one that trapped is not.
+    // The fresh guest is kept for reuse, the guest that trapped is not.
     assert_eq!(read(&server, &ann, "now").await, "call 2 for ann");
     // An error that the provider returns is a normal response.
     assert_eq!(
@@ -157,7 +157,7 @@ async fn a_retry_has_only_the_time_that_is_left() {
     let server = server.start().await;
     let ann = call_by("ann", &[]);
     assert_eq!(read(&server, &ann, "now").await, "call 1 for ann");
-    // The reused guest traps after 700 ms, and the fresh one would respond after another 700 ms.
+    // The reused guest traps after 700 ms, and the fresh guest would respond after another 700 ms.
     let expected = "the provider `again` failed: it did not respond within 1s (`limits.timeout`)";
     assert_eq!(read(&server, &ann, "slow-trap").await, expected);
 }

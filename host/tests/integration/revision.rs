@@ -1,4 +1,4 @@
-//! Any number of revisions of one component: the guest `revision`, with another text in its data section.
+//! Any number of revisions of one component: the guest `revision`, with different texts in its data section.
 
 use std::sync::LazyLock;
 
@@ -24,7 +24,7 @@ pub(crate) fn revision(number: u32) -> Vec<u8> {
     bytes
 }
 
-/// The text that this revision answers with.
+/// The text with which this revision answers.
 pub(crate) fn text(number: u32) -> String {
     format!("revision-{number:08}")
 }
@@ -44,8 +44,7 @@ impl TestServer {
         eventually_within(SLOW_WAIT, &format!("{} serves", text(number)), serves).await;
     }
 
-    /// Reads continuously until `change` completes. Fails if a read fails or another revision than these
-    /// answers.
+    /// Reads continuously until `change` completes. Fails if a read fails, or if a revision other than these answers.
     pub(crate) async fn only_revisions_answer(
         &self,
         allowed: &[u32],

@@ -1,4 +1,4 @@
-//! Search in everything that a caller may read: providers that search themselves, and the lists of all others.
+//! Search in everything that a caller may read: providers that search themselves, and the lists of all other providers.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -30,7 +30,7 @@ async fn search(gateway: &Gateway, call: &Arc<Call>, query: &SearchQuery) -> Sea
         .unwrap()
 }
 
-/// Searches until every provider answers in time, which they may not do on a busy machine.
+/// Searches until every provider answers in time. On a busy machine, this may need several searches.
 async fn complete_search(server: &TestServer, call: &Arc<Call>, query: &SearchQuery) -> SearchPage {
     let began = Instant::now();
     loop {
@@ -129,7 +129,7 @@ async fn results_are_merged_by_rank() {
     assert!(page.next.is_none());
     assert!(page.results[0].excerpt.as_ref().unwrap().ends_with("hello"));
     assert_eq!(page.results[2].excerpt, None);
-    // What a provider lists is not ranked again if it searched itself.
+    // If a provider searched itself, its list is not ranked again.
     assert_eq!(
         found(&server, &query("listed one"))
             .await
@@ -208,7 +208,7 @@ async fn a_provider_that_hangs_delays_a_search_until_the_deadline_only() {
     // `search` fails if there is no result long before the providers answer.
     let page = search(&server.gateway, &call_by("ann"), &query("hello listed")).await;
     assert_eq!(page.incomplete, ["a", "p"]);
-    // Of a provider that did not answer, the entries in the catalog are ranked.
+    // If a provider did not answer, its entries in the catalog are ranked.
     assert_eq!(uris(&page), ["bb:x", "aa:one", "aa:two", "echo://hello"]);
     assert!(
         server

@@ -1,4 +1,4 @@
-//! The full-text index of the real server: what is read for it and when, and who finds it.
+//! The full-text index of the real server: which resources are read for it and when, and which callers find them.
 
 mod changes;
 mod charging;
@@ -24,7 +24,8 @@ struct IndexedServer {
 
 const ADMIN: &str = "[admin]\nlisten = '127.0.0.1:0'\n";
 
-/// The configuration of the provider. Changes in a folder that it may write to are not noticed by themselves.
+/// The configuration of the provider. Changes in a folder to which the provider may write are not detected by file
+/// events.
 fn config(access: &str, others: &str) -> String {
     format!(
         "{ADMIN}[provider.indexed]\nindex = true\ndirs = [{{ host = 'docs', access = '{access}' }}, \
@@ -73,7 +74,7 @@ impl IndexedServer {
         fs::write(self.work_dir.path("docs").join(name), text).unwrap();
     }
 
-    /// What was read without a caller, in order.
+    /// The URIs that were read without a caller, in order.
     fn reads(&self) -> Vec<String> {
         let log = fs::read_to_string(self.work_dir.path("log/reads")).unwrap_or_default();
         log.lines()
@@ -90,7 +91,7 @@ impl IndexedServer {
         self.status().await["teams"][0]["providers"][0]["index"].clone()
     }
 
-    /// Waits until the index has so many documents, and nothing is to be read.
+    /// Waits until the index has this many documents, and no read is pending.
     async fn indexed(&self, documents: u64) {
         self.index_where(&format!("{documents} documents"), |index| {
             index["documents"] == documents && index["pending"] == 0

@@ -1,4 +1,5 @@
-//! A provider that discloses its secret wherever it can. No log line, error or status contains it.
+//! A provider that discloses its secret in every text that it can return. No log line, error or status contains the
+//! secret.
 
 use crate::admin::AdminClient;
 use crate::harness::{SLOW_WAIT, eventually_within};

@@ -1,4 +1,5 @@
-//! The real binary: which parts of the configuration a running server changes, which it reports, and `larder reload`.
+//! The real binary: which parts of the configuration a running server changes, which parts it reports, and `larder
+//! reload`.
 
 use std::fs;
 
@@ -217,7 +218,7 @@ async fn a_reload_reads_changed_secrets() {
 async fn a_rotated_secret_takes_effect_without_a_reload() {
     let secret = "[secret.key]\nfile = 'volume/key'\n[provider.echo]\nsecrets = ['key']\n";
     let work_dir = WorkDir::with_guests("echo").file("larder.toml", &format!("{ADMIN}{secret}"));
-    // As Kubernetes does: a link to a folder, which is replaced by a link to another one.
+    // A link to a folder is replaced by a link to another folder, as in Kubernetes.
     for (folder, value) in [("volume/..1", "first"), ("volume/..2", "second")] {
         fs::create_dir_all(work_dir.path(folder)).unwrap();
         fs::write(work_dir.path(folder).join("key"), value).unwrap();
@@ -278,7 +279,7 @@ async fn an_added_team_is_served_without_a_restart() {
     );
     let status: Value = serde_json::from_str(&admin.get("/status").await.1).unwrap();
     assert_eq!(status["teams"][1]["team"], "b");
-    // Changes of its folder are noticed like those of other teams.
+    // Changes of the folder are detected like changes of the folders of other teams.
     fs::copy(component_path("echo"), work_dir.path("b/second.wasm")).unwrap();
     eventually_within(SLOW_WAIT, "its new component is served", async || {
         admin
@@ -335,7 +336,7 @@ async fn a_removed_team_ends_with_its_streams_and_guests() {
         ),
         (1, &json!([]))
     );
-    // It can come back.
+    // The team can be added again.
     write(&work_dir, TWO_TEAMS);
     eventually_within(SLOW_WAIT, "the team is served again", async || {
         read(&url, "sleep://ms/1").await.1.get("result").is_some()

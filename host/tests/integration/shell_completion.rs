@@ -1,4 +1,4 @@
-//! Completion in a real bash, and what the scripts of the other shells call.
+//! Completion in a real bash, and the calls of the scripts of the other shells.
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::harness::{SLOW_WAIT, eventually_blocking};
 use crate::process::WorkDir;
 
-/// Returns what bash inserts for the last word of a line, one candidate per line, and what was printed besides.
+/// Returns the text that bash inserts for the last word of a line, one candidate per line, and the additional output.
 fn complete(work_dir: &WorkDir, line: &str) -> String {
     let script = work_dir.larder("completions bash").expect_success();
     // The interactive part of bash calls the function with these variables.
@@ -54,7 +54,7 @@ fn candidates(work_dir: &WorkDir, words: &[&str]) -> Vec<String> {
         .collect()
 }
 
-/// Asks for candidates until there are some. A busy server may need longer than a completion waits for it.
+/// Requests candidates until there are some. A busy server may need longer than a completion waits.
 fn served(work_dir: &WorkDir, words: &[&str]) -> Vec<String> {
     let mut found = Vec::new();
     eventually_blocking(SLOW_WAIT, "there are candidates", || {
@@ -88,7 +88,7 @@ fn completes_uris_of_a_running_server() {
         served(&work_dir, &["watch", "echo://hello", "echo://he"]),
         ["echo://hello"]
     );
-    // The options on the line select the server, and cannot print anything.
+    // The options on the line select the server, and cannot cause any output.
     assert_eq!(
         served(&work_dir, &["read", "-v", "--url", &url, "echo://he"]),
         ["echo://hello"]
@@ -106,7 +106,7 @@ fn completes_uris_of_a_running_server() {
         "{templates:?}"
     );
 
-    // Bash inserts only what follows the last colon.
+    // Bash inserts only the text after the last colon.
     for (line, inserted) in [
         ("larder read echo://he", "//hello\n"),
         ("larder read 'echo://he", "echo://hello\n"),
@@ -130,7 +130,7 @@ fn a_server_that_does_not_answer_costs_half_a_second_and_prints_nothing() {
     let began = Instant::now();
     assert!(candidates(&work_dir, &["read", "x:"]).is_empty());
     let elapsed = began.elapsed();
-    // Without the limit, it would wait for a minute.
+    // Without the limit, the completion would wait for a minute.
     assert!(
         elapsed >= Duration::from_millis(500) && elapsed < Duration::from_secs(30),
         "{elapsed:?}"

@@ -54,8 +54,8 @@ async fn requests_that_exceed_the_shutdown_grace_are_dropped() {
     assert!(!in_time && began.elapsed() < Duration::from_secs(30));
 }
 
-/// Sends requests on one connection until the server announces with `Connection: close` that it closes it.
-/// Returns what went wrong otherwise.
+/// Sends requests on one connection until the server announces with `Connection: close` that it closes the connection.
+/// Otherwise returns the error.
 async fn keep_busy(address: String, answers: Arc<AtomicUsize>) -> Result<(), String> {
     let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "server/discover", "params": { "_meta": meta() } });
     let body = body.to_string();
@@ -127,7 +127,7 @@ async fn busy_connections_lose_no_request_at_shutdown() {
 #[test]
 fn a_signal_stops_the_server_while_it_blocks_on_stderr() {
     use std::io::{BufRead as _, BufReader, Read as _};
-    // The log reports invalid list entries of each of them.
+    // The log reports invalid list entries of each guest.
     let guests: Vec<_> = (0..150).map(|n| format!("p{n}@tattle")).collect();
     let work_dir = WorkDir::with_guests(&guests.join(" "));
     let mut child = work_dir

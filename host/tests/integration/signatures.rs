@@ -1,4 +1,4 @@
-//! The real binary: components in folders, signed, unsigned and wrongly signed, and keys that are removed while the
+//! The real binary: components in folders with valid, missing and wrong signatures, and keys that are removed while the
 //! server runs.
 
 use std::fs;
@@ -206,7 +206,7 @@ async fn a_removed_key_stops_its_providers_at_once() {
     let read = |uri: &str| work_dir.larder(&format!("read {uri} --url {url}"));
     assert_eq!(read(NOW).stdout, text(1));
 
-    // A revision that is not signed does not replace one that is.
+    // An unsigned revision does not replace a signed one.
     fs::write(work_dir.path("plugins/first.wasm"), revision(2)).unwrap();
     let untrusted = "first.wasm: verification failed: [trust] requires a signature, and no signature is trusted: ";
     wait_for(&admin, &["first", "second"], &[untrusted]).await;
@@ -222,7 +222,7 @@ async fn a_removed_key_stops_its_providers_at_once() {
     wait_for(&admin, &["first", "second"], &[]).await;
     assert_eq!(read(NOW).stdout, text(2));
 
-    // Without a change of the component: only the key is another one.
+    // The component does not change: only the key is another one.
     reload(&work_dir, &admin, &format!("{SIGNED_BY}['old.pub']"));
     wait_for(
         &admin,
@@ -236,7 +236,7 @@ async fn a_removed_key_stops_its_providers_at_once() {
         &format!("{SIGNED_BY}['old.pub', 'new.pub']"),
     );
     wait_for(&admin, &["first", "second"], &[]).await;
-    // Signatures that are not required any more do not matter.
+    // Signatures that are not required any more have no effect.
     reload(&work_dir, &admin, "");
     fs::remove_file(work_dir.path("plugins/second.wasm.sig")).unwrap();
     wait_for(&admin, &["first", "second"], &[]).await;

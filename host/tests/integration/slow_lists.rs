@@ -127,7 +127,7 @@ async fn slow_lists_keep_their_order() {
     }
 }
 
-/// More providers than are called at the same time, and too slow for two rounds in one page.
+/// More providers than are called at the same time. They are too slow for two rounds in one page.
 #[tokio::test]
 async fn a_page_that_runs_out_of_time_continues_on_the_next_one() {
     let names = names(20);
@@ -135,7 +135,7 @@ async fn a_page_that_runs_out_of_time_continues_on_the_next_one() {
         .start()
         .await;
     let (uris, incomplete) = all(&server, &call_by("ann")).await;
-    // On a busy machine, some may be too slow.
+    // On a busy machine, some providers may be too slow.
     assert_eq!(
         uris.len() / 2 + incomplete.len(),
         names.len(),
@@ -190,7 +190,7 @@ async fn a_read_that_joined_another_waits_no_longer_than_for_its_own_call() {
     let builder = TestServer::builder("sleep").provider("sleep", |grant, _| {
         grant.limits.timeout = Duration::from_secs(1);
         grant.limits.queue_timeout = HOUR;
-        // If each read waited for the whole time of its own call, they would take a minute, one after the other.
+        // If each read waited for the whole time of its own call, the reads would take a minute, one after another.
         grant.limits.concurrency = 1;
     });
     let server = builder.start().await;
@@ -200,7 +200,7 @@ async fn a_read_that_joined_another_waits_no_longer_than_for_its_own_call() {
     assert!(took < Duration::from_secs(30), "{took:?}");
     for read in reads {
         let error = read.unwrap_err().to_string();
-        // Those that come after the first call has ended find no time left for a call of their own.
+        // Reads after the end of the first call have no time left for a call of their own.
         assert!(
             error.contains("it did not respond within 1s") || error.contains("is busy"),
             "{error}"

@@ -1,5 +1,5 @@
-//! Listeners that do not read. They do not delay others, miss only repeated notifications, and are closed
-//! eventually.
+//! Listeners that do not read. They do not delay other listeners, miss only repeated notifications, and are closed
+//! after some time.
 
 use std::path::Path;
 use std::time::Duration;
@@ -36,7 +36,7 @@ fn uris() -> Vec<String> {
         .collect()
 }
 
-/// Starts a server whose URIs all change when the file does, and which allows two streams.
+/// Starts a server whose URIs all change when the file changes, and which allows two streams.
 async fn open(folder: &Path, stall: Duration) -> HttpTestServer {
     let dir = Dir {
         host: folder.to_owned(),
@@ -46,7 +46,7 @@ async fn open(folder: &Path, stall: Duration) -> HttpTestServer {
     };
     std::fs::write(folder.join("wave"), "0").unwrap();
     let builder = TestServer::builder("wave").provider("wave", |grant, _| grant.dirs.push(dir));
-    // Keep-alive comments would fill the streams as well.
+    // Keep-alive comments would also fill the streams.
     let keep_alive = Duration::from_secs(3_600);
     let mut http = HttpTestServer::with_config(
         builder,

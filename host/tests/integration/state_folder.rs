@@ -1,5 +1,5 @@
-//! Commands find the state folder of a server that got it from its service manager, as the shipped unit of systemd sets it:
-//! they ask the server, or look where something is stored.
+//! Commands find the state folder of a server that got it from its service manager, as the shipped unit of systemd sets
+//! it: they request the folder from the server, or search for the folder in which something is stored.
 
 use std::net::TcpListener;
 
@@ -28,7 +28,7 @@ impl Service {
             .file("larder.toml", &config);
         let path = work_dir.path(variable.1);
         let variable = (variable.0, path.to_str().unwrap());
-        // As for a service: the home folder is not that of the operator.
+        // As for a service, the home folder is different from the home folder of the operator.
         let home = work_dir.path("home");
         let env = [
             ("XDG_STATE_HOME", ""),
@@ -112,7 +112,7 @@ fn commands_ask_the_running_server() {
     ] {
         assert!(status.contains(part), "{part}: {status}");
     }
-    // Nothing was stored where the commands would look by themselves.
+    // Nothing was stored in the folder in which the commands would search by themselves.
     assert!(!service.work_dir.path("state").exists());
 }
 

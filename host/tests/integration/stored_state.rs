@@ -1,5 +1,5 @@
-//! What is stored belongs to the plugins folder as it is configured: it stays when a link to the folder is replaced, and no
-//! other server takes it. The real binary, stopped and started again.
+//! Stored state belongs to the plugins folder in the configuration: the state stays when a link to the folder is
+//! replaced, and no other server uses it. The tests stop and start the real binary.
 #![cfg(unix)]
 
 use std::fs;
@@ -103,14 +103,14 @@ impl Releases {
         fs::write(self.work_dir.path("larder.toml"), text).unwrap();
     }
 
-    /// Everything of the first release holds.
+    /// The approval, the value and the pins of the first release are still valid.
     fn assert_kept(&self) {
         self.wait_until_approved();
         assert_eq!(self.read("keeps://get/shared/k"), "ok: Some(\"1\")");
         assert_eq!(self.tools(), ["double", "other"]);
     }
 
-    /// Lets the state look as if an earlier version had stored it, with the links in the path resolved.
+    /// Changes the state to the form of an earlier version, with the links in the path resolved.
     fn store_as_earlier_version(&self) -> std::path::PathBuf {
         let (own, real) = (
             self.work_dir.path("plugins"),
@@ -192,7 +192,7 @@ fn the_first_start_takes_over_what_an_earlier_version_stored() {
     server.stop();
     let real = server.store_as_earlier_version();
     let state = server.work_dir.path("state/larder");
-    // Before that start, commands find it under the earlier key.
+    // Before that start, commands find the state under the earlier key.
     let checked = server.work_dir.larder("check --json").json();
     let grants = checked["grants"].as_array().unwrap().iter();
     let approved: Vec<_> = grants
@@ -202,14 +202,14 @@ fn the_first_start_takes_over_what_an_earlier_version_stored() {
     assert_eq!(approved, [&json!("variable HOME")], "{checked}");
     server.run();
     server.assert_kept();
-    // A server of the earlier version still finds it.
+    // A server of the earlier version still finds the state.
     assert!(values(&state, &real).exists());
     let pins = fs::read_to_string(state.join("tools.json")).unwrap();
     assert!(
         pins.contains(&format!("{:?}: {{", real.to_str().unwrap())),
         "{pins}"
     );
-    // It is taken over once: later, what belongs to a folder stays there.
+    // The state is copied once: later, the state of a folder stays with that folder.
     server.stop();
     fs::remove_file(values(&state, &server.work_dir.path("plugins"))).unwrap();
     server.run();

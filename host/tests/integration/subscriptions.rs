@@ -115,8 +115,8 @@ async fn the_acknowledgement_lists_the_honoured_subscriptions() {
     assert_eq!(acknowledged(&first), &honoured);
 }
 
-/// The provider decides who may read a resource that it does not list for everybody, and thus who is notified of its
-/// updates. A resource that does not exist yet may be watched.
+/// The provider decides which caller may read a resource that it does not list for everybody. Only such callers are
+/// notified of updates. A resource that does not exist yet may be watched.
 #[tokio::test]
 async fn a_caller_that_may_not_read_a_resource_may_not_watch_it() {
     let server = TestServer::builder("echo personal").start().await;
@@ -271,7 +271,7 @@ async fn sends_updates_after_a_reload_in_both_eras() {
     acknowledged(&modern.next().await.unwrap());
     let mut known_count = http.server.start_change_detector(signals_only());
     known_count.wait_for(|count| *count == 1).await.unwrap();
-    // A subscription survives a reload, so the next reload is reported as well.
+    // A subscription continues after a reload, so the next reload is reported as well.
     for number in 2..=3 {
         std::fs::write(http.server.plugins.join("new"), revision(number)).unwrap();
         std::fs::rename(
@@ -282,7 +282,7 @@ async fn sends_updates_after_a_reload_in_both_eras() {
         let updated = "notifications/resources/updated";
         for events in [&mut modern, &mut legacy] {
             let mut message = events.next().await.unwrap();
-            // A legacy session always receives list changes as well.
+            // A legacy session also receives all list changes.
             while message["method"] != updated {
                 message = events.next().await.unwrap();
             }
@@ -317,7 +317,7 @@ async fn limits_the_number_of_streams() {
     }
     let refused = http.send(listen(&http, &requested)).await;
     assert_ne!(refused.status, 200, "{}", refused.body);
-    // Streams that are closed release their permits.
+    // Closed streams release their permits.
     drop(open);
     let reopened = tokio::time::timeout(Duration::from_secs(30), async {
         while listen(&http, &requested)

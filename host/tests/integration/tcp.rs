@@ -1,4 +1,4 @@
-//! TCP connections of guests: only to what was granted, and within the limits.
+//! TCP connections of guests: only to granted hosts, and within the limits.
 
 mod commands;
 mod limits;
@@ -36,7 +36,7 @@ async fn attempt(server: &TestServer, what: &str, host: &str, port: u16) -> Stri
     server.text(&format!("tcp://{what}/{host}%3A{port}")).await
 }
 
-/// The metrics of the only provider. They live as long as the provider.
+/// The metrics of the only provider. They exist as long as the provider.
 fn metrics_of<T>(server: &TestServer, read: impl FnOnce(&ProviderMetrics) -> T) -> T {
     read(server.reader.snapshot().offers()[0].provider.metrics())
 }
@@ -89,8 +89,8 @@ async fn nothing_else_is_reachable() {
     for (server, host, port) in [
         (&nothing, "127.0.0.1", peer.port),
         (&nothing, "localhost", peer.port),
-        // Another port, another address, a name for the same address, and an address of a granted name that was not
-        // looked up.
+        // Another port, another address, a name for the same address, and an address of a granted name without a
+        // lookup.
         (&by_address, "127.0.0.1", other.port),
         (&by_address, "127.0.0.2", peer.port),
         (&by_address, "[::1]", peer.port),
@@ -163,7 +163,7 @@ async fn a_guest_connects_to_the_addresses_that_the_host_found() {
     let after = |port| format!("tcp://after/localhost/127.0.0.1%3A{port}");
     assert_eq!(server.text(&after(peer.port)).await, "ok: \"hello 1\"");
     assert!(server.text(&after(1)).await.starts_with("refused: "));
-    // Another guest has not looked it up.
+    // Another guest has not looked up the address.
     assert!(
         attempt(&server, "ask", "127.0.0.1", peer.port)
             .await

@@ -72,7 +72,7 @@ fn caller(teams: &str) -> Caller {
     }
 }
 
-/// A call by the same person, as a member of these teams.
+/// A call by the same subject, as a member of these teams.
 fn call_by(teams: &str) -> Arc<Call> {
     Arc::new(Call::from_caller(caller(teams)))
 }

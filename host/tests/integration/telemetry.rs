@@ -1,4 +1,4 @@
-//! Traces, as a collector receives them from the real server.
+//! Traces that a collector receives from the real server.
 
 use std::collections::VecDeque;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -201,7 +201,7 @@ async fn records_the_request_and_the_call_in_the_clients_trace() {
         ),
         (&json!({}), Value::Null)
     );
-    // The provider and the requests that it sends are children of the span of the call.
+    // The spans of the provider and of the requests that it sends are children of the span of the call.
     let child_of = |call: &Value| format!("00-{trace}-{}-01", call["spanId"].as_str().unwrap());
     assert!(response.contains(&child_of(&calls[0])), "{response}");
     assert!(
@@ -448,7 +448,7 @@ async fn expected_errors_are_not_span_errors() {
     std::fs::create_dir(work_dir.path("mood")).unwrap();
     let (running, url) = work_dir.serve("--config larder.toml");
     read(&url, "echo://error/not-found", Some(PARENT)).await;
-    // On a slow machine the circuit may close in between, and opens again for twice as long.
+    // On a slow machine the circuit may close in between. Then it opens again for twice as long.
     let mut n = 0;
     while !read(&url, &format!("moody://{n}"), Some(PARENT))
         .await

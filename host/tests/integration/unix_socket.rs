@@ -29,7 +29,7 @@ fn serve(work_dir: &WorkDir) -> RunningProcess {
     server
 }
 
-/// Sends a request, and returns the whole response. The headers must include those that the test is about.
+/// Sends a request, and returns the whole response. The headers must include the headers under test.
 fn send(socket: &Path, headers: &[(&str, &str)], body: &Value) -> String {
     let body = body.to_string();
     let mut request = format!("POST /mcp HTTP/1.1\r\ncontent-length: {}\r\n", body.len());
@@ -228,7 +228,7 @@ fn commands_reach_the_admin_address_through_a_socket() {
         std::fs::metadata(&socket).unwrap().permissions().mode() & 0o777,
         0o600
     );
-    // The address is that in larder.toml.
+    // The address is the one in larder.toml.
     assert_eq!(work_dir.larder("health").expect_exit(0), "larder: ready\n");
     assert_eq!(
         work_dir.larder("reload").expect_exit(0),

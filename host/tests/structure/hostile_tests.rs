@@ -1,8 +1,8 @@
-//! The page about hostile tests names guests and tests that exist.
+//! The guests and tests on the page about hostile tests exist.
 
 use std::path::Path;
 
-/// What the page names and the source does not have.
+/// The names on the page that the source does not contain.
 pub(crate) fn missing_names(root: &Path) -> Vec<String> {
     let page = std::fs::read_to_string(root.join("docs/src/hostile-tests.md")).unwrap();
     let mut missing = Vec::new();

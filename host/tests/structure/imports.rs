@@ -1,5 +1,6 @@
-//! Finds import cycles between the modules of a crate, from the `use` declarations and paths in its source. A module and
-//! the modules inside it count as one unit with regard to each other: a parent may use its child, and the reverse.
+//! Finds import cycles between the modules of a crate, from the `use` declarations and paths in its source. A module
+//! and the modules inside it count as one unit with regard to each other: a parent may use its child, and a child may
+//! use its parent.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -43,7 +44,7 @@ pub(crate) fn cycles(root: &Path, files: &[PathBuf]) -> Vec<Vec<String>> {
     found
 }
 
-/// Everything that a module leads to; itself only if there is a way back.
+/// All modules that a module leads to. The module itself is included only if a path leads back to it.
 fn reachable<'a>(
     graph: &BTreeMap<&'a Module, BTreeSet<&'a Module>>,
     start: &'a Module,
@@ -103,7 +104,7 @@ fn uses<'a>(
     found
 }
 
-/// The paths in a source that begin at the crate or at the module itself, with groups written out.
+/// The paths in a source that begin at the crate or at the module itself. Groups are expanded.
 fn paths(text: &str) -> Vec<Vec<String>> {
     let mut found = Vec::new();
     for keyword in ["crate::", "super::", "self::"] {
@@ -118,7 +119,7 @@ fn paths(text: &str) -> Vec<Vec<String>> {
     found
 }
 
-/// Reads one path, and follows each branch of a `{…}` group. Returns what is left of the text.
+/// Reads one path, and follows each branch of a `{…}` group. Returns the rest of the text.
 fn expand<'a>(
     mut text: &'a str,
     prefix: &mut Vec<String>,

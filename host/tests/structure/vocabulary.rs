@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-/// Old words, as whole words in any letter case, and the terms in their place.
+/// Old words, as whole words in any letter case, and the terms that replace them.
 const WORDS: &[(&str, &str)] = &[
     ("boarding", "singleflight"),
     ("errand", "job"),
@@ -17,7 +17,7 @@ const WORDS: &[(&str, &str)] = &[
     ("strand", "RequestStream"),
 ];
 
-/// Old names, exactly as they were written.
+/// Old names with exactly this text.
 const NAMES: &[(&str, &str)] = &[
     ("Boarding", "SingleFlight"),
     ("Flights", "SingleFlight"),

@@ -20,7 +20,7 @@ const RESERVED_HEADERS: [&str; 3] = ["accept", "content-type", "authorization"];
 /// An operation: a method of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Operation {
-    /// Its name, which is also valid as the name of a tool. Unique in the document.
+    /// The name of the operation, which is also valid as the name of a tool. Unique in the document.
     pub(crate) name: String,
     /// In capitals.
     pub(crate) method: String,

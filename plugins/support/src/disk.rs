@@ -29,7 +29,7 @@ pub struct Stat {
 /// A directory entry.
 #[derive(Debug)]
 pub struct DirEntry {
-    /// Its name.
+    /// The name of the entry.
     pub name: String,
     /// False for symbolic links to folders, since they could form a cycle.
     pub is_folder: bool,

@@ -44,7 +44,7 @@ impl BaseUrl {
         Some(Self(format!("{scheme}://{host}:{port}/")))
     }
 
-    /// Its text, with a slash at the end.
+    /// The text of the URL, with a slash at the end.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -1,5 +1,5 @@
-//! Builds the version of a commit, to compare this one with it: its server, and its guests, because the contract may be
-//! another one.
+//! Builds the version of a commit, to compare this version with it: its server, and its guests, because the contract
+//! may be different.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use crate::run::{Output, command, stdout_of, target};
 
 const FOLDER: &str = "bench/against";
 
-/// What is compared.
+/// The version for the comparison.
 pub(super) struct Against {
     pub(super) program: PathBuf,
     /// None if it uses the guests of this version.
@@ -50,7 +50,7 @@ impl Against {
             )?;
         }
         eprintln!("building {commit} in {}", tree.display());
-        // Older versions published what the profile `release` built.
+        // Older versions published the build of the profile `release`.
         let profile = if has_profile(&tree, dist::PROFILE)? {
             dist::PROFILE
         } else {

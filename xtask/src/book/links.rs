@@ -1,4 +1,4 @@
-//! Checks the links between documents: the file must exist, and so must the heading that a link names.
+//! Checks the links between documents: the file and the heading that a link names must exist.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use anyhow::{Result, ensure};
 
 use crate::run::{root, stdout_of};
 
-/// Checks the links of all Markdown files of the repository. Returns how many there are.
+/// Checks the links of all Markdown files of the repository. Returns the number of links.
 pub(crate) fn check() -> Result<usize> {
     let mut count = 0;
     let mut broken = Vec::new();

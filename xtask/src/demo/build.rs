@@ -1,5 +1,6 @@
-//! The build of the demo: only what it serves, with a profile that takes little time to compile, and in a folder of its
-//! own, so that it does not replace what the tests run. It needs Rust and a C compiler, and no tools of other languages.
+//! The build of the demo: only the served programs, with a profile that takes little time to compile, and in a folder
+//! of its own, so that it does not replace the programs of the tests. It needs Rust and a C compiler, and no tools of
+//! other languages.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,7 +10,7 @@ use anyhow::Result;
 use crate::plugins::{TARGET, add_target};
 use crate::run::{Output, cargo};
 
-/// The providers of the demo, which need nothing but the repository.
+/// The providers of the demo. They only need the repository.
 const PROVIDERS: [&str; 4] = ["conformance", "files", "git", "notes"];
 /// In the manifests of the server and of the providers.
 const PROFILE: &str = "demo";

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::run::{cargo, stdout_of};
 
-/// A crate of others.
+/// A crate of another project.
 pub(super) struct Dependency {
     name: String,
     version: String,
@@ -20,7 +20,7 @@ pub(super) struct Dependency {
     folder: PathBuf,
 }
 
-/// The crates that the program is linked with on a target, sorted.
+/// The crates that are linked into the program on a target, sorted.
 pub(super) fn of_program(triple: &str) -> Result<Vec<Dependency>> {
     let arguments = [
         "metadata",
@@ -50,7 +50,7 @@ pub(super) fn of_program(triple: &str) -> Result<Vec<Dependency>> {
     Ok(found)
 }
 
-/// The ids of the packages that `larder` needs, neither for its build nor for its tests.
+/// The ids of the packages that `larder` needs at run time. Packages that only its build or its tests need are omitted.
 fn linked(metadata: &Value) -> Result<BTreeSet<&str>> {
     let nodes = metadata["resolve"]["nodes"]
         .as_array()

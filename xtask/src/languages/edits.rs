@@ -18,11 +18,11 @@ struct Edited<'a> {
     server: RunningServer,
     /// The source when the project was created.
     source: String,
-    /// The name in the greeting that is served.
+    /// The name in the current greeting.
     greeted: &'static str,
 }
 
-/// Changes the source under `larder dev`. Where it loads the program into a development component, the trial is checked
+/// Changes the source under `larder dev`. If it loads the program into a development component, the trial is checked
 /// too. Returns the shortest time from a save to its response.
 pub(super) fn check(project: &Project<'_>, trial: &Trial<'_>) -> Result<Duration> {
     let mut edited = Edited::start(project, trial)?;
@@ -100,7 +100,7 @@ impl<'a> Edited<'a> {
         wait_for(&format!("`{expected}` in the output"), is_new).map(drop)
     }
 
-    /// A program that fails is reported with the line, and the last good one stays in service.
+    /// A program that fails is reported with the line, and the last working program stays in service.
     fn check_failure(&mut self, development: &Development) -> Result<()> {
         let before = self.project.output.contents();
         let line = self.source.lines().count() + 1;
@@ -120,7 +120,7 @@ impl<'a> Edited<'a> {
         self.greet("wind", "").map(drop)
     }
 
-    /// What the development component lacks, or contains in another version, is built into it.
+    /// Code that the development component lacks, or contains in another version, is built into it.
     fn check_dependencies(&mut self, development: &Development) -> Result<()> {
         if let Some(import) = development.new_import {
             self.greet("rain", &format!("{import}\n"))?;

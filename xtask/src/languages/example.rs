@@ -28,7 +28,7 @@ pub(crate) fn build(output: &Output, language: &Language) -> Result<PathBuf> {
 pub(super) fn check(output: &Output, language: &Language) -> Result<usize> {
     let built = build(output, language)?;
     if language.name == "rust" {
-        // With the profile of the build, which has compiled the macros.
+        // The profile is the same as for the build, which has already compiled the macros.
         let test = "cargo test --quiet --release --locked --target-dir target";
         shell::run(output, &folder::project(language.name), test)?;
     }

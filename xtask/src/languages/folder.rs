@@ -1,5 +1,5 @@
-//! The folders of a language in `target`. The example and the projects follow each other in the same one, so that they
-//! share what was installed and compiled.
+//! The folders of a language in `target`. The example and the projects are built in the same folder, one after another,
+//! so that they share installed packages and compiled files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result};
 use crate::run::{Output, command, larder, root, target};
 use crate::sources;
 
-/// Folders that the next project uses too.
+/// Folders that the next project also uses.
 const KEPT: [&str; 2] = ["node_modules", "target"];
 
 /// The path of a folder of this language.
@@ -33,7 +33,7 @@ pub(super) fn project(language: &str) -> PathBuf {
     of(language, "project")
 }
 
-/// Replaces the project by a clean copy of the example, with the SDK. Nothing else of the repository is copied.
+/// Replaces the project by a clean copy of the example, with the SDK. Other files of the repository are not copied.
 pub(super) fn replace_with_example(output: &Output, language: &str) -> Result<PathBuf> {
     let here = remove_project(language)?;
     sources::copy(
@@ -69,7 +69,7 @@ pub(super) fn replace_with_new(
     Ok(here)
 }
 
-/// Removes the project, without what the next one uses too.
+/// Removes the project, except for folders that the next project also uses.
 fn remove_project(language: &str) -> Result<PathBuf> {
     let here = project(language);
     fs::create_dir_all(&here)?;

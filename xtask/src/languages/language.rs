@@ -14,9 +14,9 @@ type Install = fn(&Output) -> Result<Option<Outcome>>;
 pub(crate) struct Language {
     pub(crate) name: &'static str,
     pub(crate) install_tools: Install,
-    /// The command lines that build the example, as its README has them.
+    /// The command lines in the README of the example that build it.
     pub(super) example: &'static [&'static str],
-    /// The component that they create.
+    /// The component that these commands create.
     pub(super) example_component: &'static str,
     /// The name of its projects.
     pub(super) project: &'static str,
@@ -26,20 +26,20 @@ pub(crate) struct Language {
     pub(super) source: &'static str,
     /// The file of the trial in a project. It has the same name in `xtask/trials`.
     pub(super) trial: &'static str,
-    /// What the log says about the place of an exception in the trial, if the language reports it.
+    /// The text in the log about the place of an exception in the trial, if the language reports the place.
     pub(super) error_location: Option<&'static str>,
-    /// What the log says about a guest that ends itself.
+    /// The text in the log about a guest that ends itself.
     pub(super) exit_message: &'static str,
     pub(super) development: Option<Development>,
 }
 
-/// A language with a development component, which loads the program. So a save does not build a component.
+/// A language with a development component, which loads the program, so that no component is built after a save.
 pub(super) struct Development {
     /// A line that fails when the module runs.
     pub(super) failure: &'static str,
-    /// What is printed for it, before the place.
+    /// The text that is printed for this failure, before the place.
     pub(super) message: &'static str,
-    /// A line for the beginning that needs something that the development component does not contain.
+    /// A first line that needs a module which the development component does not contain.
     pub(super) new_import: Option<&'static str>,
     /// A file whose change builds the development component again.
     pub(super) dependencies: &'static str,
@@ -51,7 +51,7 @@ pub(crate) const LANGUAGES: [Language; 7] = [
     GO,
     PYTHON,
     npm("javascript", "provider.js", "provider.js:"),
-    // The place in the source, not in the bundle.
+    // The log contains the place in the source instead of the place in the bundle.
     npm("typescript", "provider.ts", "provider.ts:"),
     make("c", "app.c", cc),
     make("cpp", "app.cpp", cc),
@@ -64,7 +64,7 @@ const RUST: Language = Language {
     ..make("rust", "src/lib.rs", rust)
 };
 
-// This name is also that of a package that the SDK imports from Go's standard library.
+// A package that the SDK imports from Go's standard library has the same name.
 const GO: Language = Language {
     project: "log",
     error_location: Some("main.go:"),
@@ -104,7 +104,7 @@ const fn npm(name: &'static str, source: &'static str, error_location: &'static 
     }
 }
 
-/// A language whose projects are built with `make`, and the common values of the others.
+/// A language whose projects are built with `make`. These values are common to such languages.
 const fn make(name: &'static str, source: &'static str, install_tools: Install) -> Language {
     Language {
         name,

@@ -91,7 +91,7 @@ impl<'a> Project<'a> {
         shell::run(self.output, &self.here, deploy)
     }
 
-    /// Checks that the command in the README is that of `larder-dev.toml`.
+    /// Checks that the README and `larder-dev.toml` have the same command.
     fn check_build_command(&self, build: &str) -> Result<()> {
         let words: Vec<&str> = build
             .split_whitespace()
@@ -119,7 +119,7 @@ impl<'a> Project<'a> {
         self.here.join(format!("PLUGINS/{}.wasm", self.name))
     }
 
-    /// Checks that a component in Rust has the names of its functions, so that a trap has a backtrace.
+    /// Checks that a component in Rust contains the names of its functions, so that a trap has a backtrace.
     fn check_names(&self) -> Result<()> {
         let bytes = fs::read(self.component())?;
         let name = b"rust_panic";

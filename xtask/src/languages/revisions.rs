@@ -1,5 +1,5 @@
-//! Revisions of the examples: each is built from a changed source, as an author does it. `cargo xtask bench` measures
-//! how long the server takes to serve them.
+//! Revisions of the examples: each revision is built from a changed source, as an author would build it. `cargo xtask
+//! bench` measures how long the server takes to serve them.
 
 use std::fs;
 use std::path::Path;
@@ -56,7 +56,7 @@ pub(crate) fn build(output: &Output, language: &Language, folder: &Path) -> Resu
     Ok(fs::write(&source, original)?)
 }
 
-/// Its length differs, so what follows it in memory moves, as it does if an author changes a text.
+/// The length of the sentence differs, so data after it in memory moves, as after a change of a text by an author.
 fn sentence(number: usize) -> String {
     format!("{SENTENCE} Changed{}.", " again".repeat(number))
 }

@@ -8,7 +8,7 @@ use anyhow::Result;
 use crate::run::{Output, command, larder, target};
 use crate::tools;
 
-/// Runs a command line. One that installs packages is repeated if it fails.
+/// Runs a command line. A command that installs packages is repeated if it fails.
 pub(super) fn run(output: &Output, here: &Path, line: &str) -> Result<()> {
     let mut shell = shell(here, line)?;
     if line.contains(" install ") {

@@ -1,4 +1,4 @@
-//! A project in other surroundings: without the tools of its language, and in a workspace of npm.
+//! A project in another environment: without the tools of its language, and in a workspace of npm.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ use super::{folder, shell};
 use crate::run::{Output, command, larder};
 use crate::tools::find_program;
 
-/// Checks that `make` says what to install if it finds no compiler.
+/// Checks that `make` names the package to install if it finds no compiler.
 pub(super) fn check_missing_compiler(project: &Project<'_>) -> Result<()> {
     let expected = match project.language.name {
         "go" => "go is missing: install Go",
@@ -32,13 +32,14 @@ pub(super) fn check_missing_compiler(project: &Project<'_>) -> Result<()> {
 /// Checks a project in a workspace, in which npm installs packages above the project, and links another one.
 pub(super) fn check_workspace(output: &Output, language: &'static Language) -> Result<()> {
     let root = folder::empty(language.name, "workspace")?;
-    // Not the name of a provider that other steps serve: it would be compared with them, because they use the same state.
+    // The name must differ from the providers of other steps: otherwise the project would be compared with them,
+    // because all use the same state.
     let name = "workspace-notes";
     let here = root.join("packages").join(name);
     write_workspace(&root)?;
     let new = ["new", name, "--lang", language.name, "--path"];
     output.run(command(larder()).args(new).arg(&here))?;
-    // Before `npm install`, the build says what to install.
+    // Before `npm install`, the build names the packages to install.
     let mut build = command("npm");
     check_message(
         build.args(["run", "build"]).current_dir(&here),

@@ -1,6 +1,6 @@
-//! The trial of a language: the provider in `xtask/trials` with correct and faulty behaviour on request. It replaces the
-//! source of a project, and is loaded by a server with default limits, which answers, replaces it during reads,
-//! and is restarted.
+//! The trial of a language: the provider in `xtask/trials` with correct and faulty behaviour on request. The trial
+//! replaces the source of a project. A server with default limits loads the component and answers reads. During reads,
+//! the component is replaced, and then the server is restarted.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,10 +17,10 @@ use crate::packaging::get;
 use crate::run::{command, larder, root};
 use crate::server::RunningServer;
 
-/// The end of a text of two megabytes. Reading it must be possible within the limits.
+/// The end of a text of two megabytes. A read of the text must succeed within the limits.
 const LAST_LINE: &str = "grüße zum schluss";
 
-/// Requested path, whether the read succeeds, and a part of the content or of the error message.
+/// The requested path, whether the read succeeds, and a part of the content or of the error message.
 pub(super) const CASES: [(&str, bool, &str); 13] = [
     ("revision", true, "first"),
     ("http", true, web::BODY),
@@ -41,12 +41,12 @@ pub(super) const CASES: [(&str, bool, &str); 13] = [
     ("nothing", false, "Resource not found"),
 ];
 
-/// A project whose source is replaced by the trial, with a configuration that grants what it needs.
+/// A project whose source is replaced by the trial, with a configuration that has the necessary grants.
 pub(super) struct Trial<'a> {
     project: &'a Project<'a>,
     folder: PathBuf,
     granted: WebServer,
-    /// No request may reach it.
+    /// No request may reach this server.
     elsewhere: WebServer,
 }
 
@@ -127,7 +127,7 @@ impl<'a> Trial<'a> {
         wait_for("the second program", || is_served("second")).map(drop)
     }
 
-    /// Writes a revision: the source with `first` replaced by this name.
+    /// Writes a revision: the source, in which this name replaces `first`.
     fn write(&self, revision: &str) -> Result<()> {
         let Language { trial, source, .. } = self.project.language;
         let trials = root().join("xtask/trials");
@@ -206,9 +206,9 @@ impl<'a> Trial<'a> {
     }
 
     /// Replaces the component, and reads until its code is optimised. Every response must come from one of the two
-    /// builds, and none from the first build after one from the second.
+    /// builds. After a response from the second build, no response may come from the first build.
     fn replace(&self, server: &RunningServer, file: &Path, second: &Path) -> Result<()> {
-        // The file is overwritten in place and not replaced atomically, as many build tools do.
+        // The file is overwritten in place instead of replaced atomically, because many build tools do the same.
         fs::copy(second, file)?;
         let mut revision = "first";
         let is_replaced = || {

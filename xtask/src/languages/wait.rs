@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 
-/// Longer than building a project and compiling its component takes on a loaded machine.
+/// Longer than a build of a project and a compilation of its component take on a loaded machine.
 const TIMEOUT: Duration = Duration::from_secs(300);
 /// The shortest and the longest pause between two checks.
 const PAUSES: [Duration; 2] = [Duration::from_millis(20), Duration::from_secs(1)];

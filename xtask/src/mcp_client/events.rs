@@ -38,7 +38,7 @@ impl Events {
         self.0.get_ref().stream.get_ref().try_clone()
     }
 
-    /// The next message; none if the server ended the stream. A connection that breaks is an error.
+    /// The next message; none if the server ended the stream. A broken connection is an error.
     pub(crate) fn next(&mut self) -> io::Result<Option<Event>> {
         let mut event = Event {
             id: None,
@@ -57,7 +57,7 @@ impl Events {
                 "id" => event.id = Some(value.to_owned()),
                 "data" => event.data += value,
                 "retry" => event.retry = value.parse().ok().map(Duration::from_millis),
-                // A comment keeps the connection alive. An event without any field is none.
+                // A comment keeps the connection alive. Text without a field is not an event.
                 "" if line.is_empty()
                     && (event.id.is_some() || event.retry.is_some() || !event.data.is_empty()) =>
                 {
@@ -73,7 +73,7 @@ impl Events {
 struct Body {
     stream: BufReader<TcpStream>,
     is_chunked: bool,
-    /// What is left of the current chunk.
+    /// The bytes that remain of the current chunk.
     left: usize,
     ended: bool,
 }

@@ -1,4 +1,5 @@
-//! The archive of a release, here with the debug build: complete, with valid lists, and the same if it is made twice.
+//! The archive of a release, here with the debug build: it is complete, its lists are valid, and two runs create the
+//! same archive.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -40,7 +41,7 @@ pub(crate) fn check(output: &Output) -> Result<Outcome> {
         .arg(sources.join("sbom.py"))
         .arg(folder.join("sbom.cdx.json"));
     output.run(&mut python)?;
-    // It takes much space.
+    // The folder takes much space.
     fs::remove_dir_all(&work)?;
     Ok(Outcome::Passed)
 }

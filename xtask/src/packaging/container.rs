@@ -1,4 +1,4 @@
-//! The container: its file system, made as the Containerfile says, is enough to run the server as another user.
+//! The container: the file system that the Containerfile describes is sufficient to run the server as another user.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, chown};
@@ -41,15 +41,15 @@ pub(crate) fn check(output: &Output) -> Result<Outcome> {
     add_libraries(&root)?;
     add_volumes(&root)?;
     run(output, &root, &containerfile)?;
-    // It takes much space.
+    // The folder takes much space.
     fs::remove_dir_all(&work)?;
     Ok(Outcome::Passed)
 }
 
-/// What the archive of a release has, with the debug build.
+/// The files in the archive of a release, with the debug build.
 fn prepare_context(output: &Output, context: &Path) -> Result<()> {
     fs::create_dir_all(context.join("bin"))?;
-    // Without debug information, it is much smaller.
+    // Without debug information, the file is much smaller.
     output.run(
         command("strip")
             .arg("-o")
@@ -70,7 +70,7 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The program of a release is static; that of this build needs its libraries.
+/// The program of a release is static. The program of this build needs its libraries.
 fn add_libraries(root: &Path) -> Result<()> {
     let list = command("ldd").arg(larder()).output().context("ldd")?;
     let text = String::from_utf8(list.stdout)?;
@@ -80,7 +80,7 @@ fn add_libraries(root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What is mounted: only these can be written, as with a read-only root.
+/// The mounted folders. Only these can be written, as with a read-only root.
 fn add_volumes(root: &Path) -> Result<()> {
     copy_providers(&root.join("plugins"), &["conformance"])?;
     fs::create_dir_all(root.join("config"))?;
@@ -92,7 +92,7 @@ fn add_volumes(root: &Path) -> Result<()> {
         chown(&folder, Some(USER), Some(USER))?;
     }
     fs::set_permissions(root.join("larder"), fs::Permissions::from_mode(0o755))?;
-    // The server reads its own limits.
+    // The server reads its own limits in this folder.
     fs::create_dir_all(root.join("proc"))?;
     Ok(())
 }
@@ -110,7 +110,7 @@ fn in_container(root: &Path, containerfile: &str) -> Command {
     chroot
 }
 
-/// The variables of the Containerfile, as `env` takes them.
+/// The variables of the Containerfile in the form for `env`.
 fn variables(containerfile: &str) -> String {
     let lines = containerfile
         .lines()
@@ -133,7 +133,7 @@ fn run(output: &Output, root: &Path, containerfile: &str) -> Result<()> {
         let mut health = in_container(root, containerfile);
         output.run(health.args(["health", "--admin", &admin()?]))
     });
-    // Both fail only if the process has already ended.
+    // Both calls fail only if the process has already ended.
     let _ = server.kill();
     let _ = server.wait();
     output.write_line(&fs::read_to_string(&log)?)?;

@@ -1,4 +1,4 @@
-//! The packages of the crates: each one is complete, so that it can be compiled without the rest of the repository.
+//! The packages of the crates: each package is complete, so that it can be compiled without the rest of the repository.
 
 use std::fs;
 use std::path::Path;
@@ -25,7 +25,7 @@ pub(crate) fn check(output: &Output) -> Result<Outcome> {
     let names = unpack(output, &work)?;
     fs::write(work.join("Cargo.toml"), workspace(&names)?)?;
     fs::copy(root().join("Cargo.lock"), work.join("Cargo.lock"))?;
-    // Examples, of which there are none, make cargo choose the same features of dependencies as for the tests.
+    // With examples, cargo would choose the same features of dependencies as for the tests, and there are no examples.
     let mut compile = cargo(&["check", "--workspace", "--lib", "--bins", "--examples"]);
     compile
         .arg("--target-dir")
@@ -45,7 +45,8 @@ fn unpack(output: &Output, work: &Path) -> Result<Vec<(String, String)>> {
             .extension()
             .is_some_and(|extension| extension == "crate")
         {
-            // With the times in the archive, cargo would take what it built from the package of an earlier run.
+            // With the times in the archive, cargo would use the files that it built from the package of an earlier
+            // run.
             output.run(
                 command("tar")
                     .args(["--touch", "-xzf"])

@@ -1,5 +1,5 @@
-//! The manifests for Kubernetes: valid by the schemas of the API, consistent with each other, and with a configuration
-//! that the server accepts.
+//! The manifests for Kubernetes: they are valid by the schemas of the API and consistent with each other, and their
+//! configuration is accepted by the server.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ use crate::run::{Output, command, root, target};
 use crate::step::Outcome;
 use crate::tools;
 
-/// What can be applied. The rest is a part of these.
+/// The folders that can be applied. The other folders are parts of these.
 const FOLDERS: [&str; 3] = ["base", "monitoring", "replicas"];
 
 pub(crate) fn check(output: &Output) -> Result<Outcome> {

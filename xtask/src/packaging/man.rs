@@ -1,4 +1,4 @@
-//! The manual pages: there is one for each command, and `man` can format all of them.
+//! The manual pages: each command has a page, and `man` can format all pages.
 
 use std::fs;
 

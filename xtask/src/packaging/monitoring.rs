@@ -1,5 +1,5 @@
 //! The alert rules and the dashboard: promtool accepts them, each alert fires in its unit test and has an entry in the
-//! runbook, and every metric in them is one of a running server.
+//! runbook, and a running server has every metric in them.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -16,7 +16,7 @@ use crate::tools;
 /// The page with an entry for each alert.
 const RUNBOOK: &str = "docs/src/runbook.md";
 
-/// Nothing listens on the address of NATS: a replica has its metrics without a connection too.
+/// No server listens on the address of NATS, because a replica has its metrics also without a connection.
 const SERVER: &str = "[admin]\nlisten = \"127.0.0.1:0\"\n[cluster]\nnats = \"nats://127.0.0.1:1\"\nkey = [\"key\"]\n\
                       [secret.key]\nfile = \"key\"\n";
 
@@ -76,7 +76,7 @@ fn queries(dashboard: &Value) -> Vec<String> {
 fn check_queries(output: &Output, work: &Path, queries: &[String]) -> Result<()> {
     ensure!(!queries.is_empty(), "the dashboard has no queries");
     let rules = queries.iter().enumerate().map(|(number, query)| {
-        // What Grafana fills in.
+        // The values that Grafana inserts.
         let query = query
             .replace("$__rate_interval", "5m")
             .replace("$instance", ".*");

@@ -13,7 +13,7 @@ use crate::run::{Output, command};
 use crate::step::Outcome;
 use crate::tools;
 
-/// What replaces the parts of the example that belong to a real machine.
+/// Replacements for the parts of the example that belong to a real machine.
 const MAIN: &str = "daemon off;\nmaster_process off;\nerror_log stderr;\npid WORK/nginx.pid;\nevents {}\n\
 http {\n  access_log off;\n  client_body_temp_path WORK/body;\n  proxy_temp_path WORK/proxy;\n  \
 fastcgi_temp_path WORK/fastcgi;\n  uwsgi_temp_path WORK/uwsgi;\n  scgi_temp_path WORK/scgi;\n  \
@@ -23,7 +23,7 @@ openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=authority -keyout ca
 openssl req -newkey rsa:2048 -nodes -subj /CN=docs.example.com -keyout key.pem -out server.csr
 echo subjectAltName=DNS:docs.example.com,IP:127.0.0.1 > server.ext
 openssl x509 -req -in server.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile server.ext -out cert.pem";
-/// More than a loaded machine needs for one notification.
+/// More changes than a loaded machine needs for one notification.
 const CHANGES: usize = 300;
 const INTERVAL: Duration = Duration::from_millis(200);
 
@@ -57,7 +57,7 @@ struct Proxy {
 
 impl Drop for Proxy {
     fn drop(&mut self) {
-        // It fails only if nginx has already ended.
+        // This fails only if nginx has already ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -117,7 +117,7 @@ impl Proxy {
     fn check(&self, output: &Output, work: &Path) -> Result<()> {
         super::systemd::eventually(|| self.read("127.0.0.1"))
             .with_context(|| fs::read_to_string(work.join("nginx.log")).unwrap_or_default())?;
-        // The server accepts the name that it was told, and nginx passes it on.
+        // The server accepts this name, because the configuration contains it, and nginx passes the name on.
         self.read("docs.example.com")?;
         output.run(
             self.larder(&["read", "test://static-text"])
@@ -181,7 +181,7 @@ impl Proxy {
             fs::write(work.join("docs/note.txt"), format!("change {change}"))?;
             std::thread::sleep(INTERVAL);
         }
-        // It fails only if the process has just ended.
+        // This fails only if the process has just ended.
         let _ = watcher.kill();
         let _ = watcher.wait();
         bail!("no notification came through nginx")

@@ -1,4 +1,4 @@
-//! The units for systemd: systemd accepts them, the server takes the sockets that it is given, and notifies when it is
+//! The units for systemd: systemd accepts them, and the server uses the inherited sockets and notifies when it is
 //! ready.
 
 use std::fs;
@@ -15,7 +15,7 @@ use crate::run::{Output, command, larder};
 use crate::step::Outcome;
 use crate::tools;
 
-/// The exposure that `systemd-analyze security` may find at most, times ten.
+/// The maximum exposure that `systemd-analyze security` may find, times ten.
 const MAX_EXPOSURE: &str = "--threshold=20";
 /// Includes the time to compile a component on a loaded machine.
 const READY_TIMEOUT: Duration = Duration::from_secs(120);
@@ -36,7 +36,7 @@ pub(crate) fn check(output: &Output) -> Result<Outcome> {
     Ok(Outcome::Passed)
 }
 
-/// Checks copies of the units in which the program is that of this build.
+/// Checks copies of the units with the program of this build.
 fn verify(output: &Output, work: &Path) -> Result<()> {
     let mut units = Vec::new();
     for name in ["larder.service", "larder.socket"] {
@@ -65,7 +65,7 @@ struct Server(Child);
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Both fail only if the process has already ended.
+        // Both calls fail only if the process has already ended.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -89,7 +89,7 @@ fn activate(output: &Output, work: &Path, config: &Path) -> Result<()> {
         .arg("WATCHDOG_USEC=200000")
         .arg(larder())
         .arg("serve");
-    // What the file says is replaced by the sockets.
+    // The sockets replace the addresses in the file.
     command
         .arg("--config")
         .arg(config)
@@ -151,7 +151,7 @@ fn refuse(work: &Path, config: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Receives messages until each of these texts was in one.
+/// Receives messages until each of these texts was in a message.
 fn await_states(notifications: &UnixDatagram, expected: &[&str]) -> Result<()> {
     let (mut missing, mut buffer) = (expected.to_vec(), [0; 4096]);
     while !missing.is_empty() {

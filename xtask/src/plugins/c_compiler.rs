@@ -1,4 +1,4 @@
-//! The C compiler for providers that contain C: Zig from the author tools, or the one of the machine.
+//! The C compiler for providers that contain C: Zig from the author tools, or the compiler of the machine.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -17,7 +17,7 @@ pub(super) struct Compiler {
     ar: PathBuf,
 }
 
-/// Finds a compiler, and otherwise returns the reason why there is none. In CI that is an error.
+/// Finds a compiler. If there is none, returns the reason; in CI, this is an error.
 pub(super) fn find(output: &Output) -> Result<Result<Compiler, String>> {
     if let Some(Outcome::Skipped(reason)) = tools::cc(output)? {
         return Ok(Err(reason));
@@ -49,8 +49,8 @@ impl Compiler {
     }
 }
 
-/// Writes a script that runs a command without the option `--target`, because Zig does not know Rust's name of the
-/// target. The file is not written again if it has this content, because build scripts depend on it.
+/// Writes a script that runs a command without the option `--target`, because Zig does not support Rust's name of the
+/// target. If the file already has this content, it is not written again, because build scripts depend on the file.
 fn script(name: &str, command: &str) -> Result<PathBuf> {
     let path = target("tools").join(name);
     let text = format!(

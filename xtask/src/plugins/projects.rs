@@ -1,5 +1,6 @@
 //! Providers in other languages than Rust: the folders of `plugins/` with a `larder-dev.toml`, as `larder new` creates
-//! them. Each is built as its author would, with the commands of that file, from a copy with the SDK.
+//! them. Each project is built in the same way as by an author: with the commands of that file, from a copy with the
+//! SDK.
 
 use std::collections::hash_map::DefaultHasher;
 use std::fs;
@@ -12,8 +13,8 @@ use crate::run::{Output, command, root, target};
 use crate::step::Outcome;
 use crate::{sources, tools};
 
-/// Builds all projects. Returns the names and the files of their components. Without the tools for a project, it is
-/// reported and not built; in CI that is an error.
+/// Builds all projects. Returns the names and the files of their components. If the tools for a project are missing,
+/// the project is reported and not built; in CI, this is an error.
 pub(super) fn build(output: &Output) -> Result<Vec<(String, PathBuf)>> {
     let mut built = Vec::new();
     for name in names()? {

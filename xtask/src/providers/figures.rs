@@ -1,5 +1,5 @@
-//! `cargo xtask figures`: what reads of each shipped provider take, in a table for docs/performance.md. Each read calls the
-//! provider: its metadata is new each time, so no cached response is used.
+//! `cargo xtask figures`: the cost of reads of each shipped provider, in a table for docs/performance.md. Each read
+//! calls the provider: the metadata of the request is new each time, so no cached response is used.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -17,17 +17,17 @@ use crate::packaging::get;
 use crate::run::{Output, larder, target};
 use crate::server::RunningServer;
 
-/// Reads that are measured, and those before them.
+/// The number of measured reads, and of the reads before them.
 const READS: usize = 500;
 const WARM_UP: usize = 50;
-/// How long a provider may take until its first answer: the one in Python is compiled for a while.
+/// How often the first answer of a provider is requested: the provider in Python is compiled for a while.
 const ATTEMPTS: usize = 600;
 const INTERVAL: Duration = Duration::from_millis(500);
 
 struct Subject {
     name: &'static str,
     prepare: Prepare,
-    /// What is read, and its URI.
+    /// What is read: a name and a URI.
     reads: &'static [(&'static str, &'static str)],
 }
 
@@ -213,7 +213,7 @@ struct Times {
     p99: Duration,
 }
 
-/// Reads one after the other on one connection.
+/// Reads one after another on one connection.
 fn times(client: &mut Client, uri: &str) -> Result<Times> {
     let mut times = Vec::with_capacity(READS);
     for number in 0..WARM_UP + READS {
@@ -245,7 +245,7 @@ fn guest_memory(metrics: &str, name: &str) -> f64 {
         .fold(0.0, f64::max)
 }
 
-/// The memory of the server, in bytes: each shared page counts in parts.
+/// The memory of the server in bytes. A shared page counts in proportion.
 fn pss(server: &RunningServer) -> Result<f64> {
     let path = format!("/proc/{}/smaps_rollup", server.id());
     let text = fs::read_to_string(&path).context(path)?;

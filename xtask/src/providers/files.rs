@@ -15,7 +15,7 @@ pub(crate) fn check(output: &Output) -> Result<Outcome> {
     super::check(output, "files", prepare)
 }
 
-/// Creates documents, among them hidden, ignored and large ones, and one whose name is not UTF-8.
+/// Creates documents, including hidden, ignored and large ones, and a document whose name is not UTF-8.
 pub(super) fn prepare(_: &Output, folder: &Path) -> Result<Surroundings> {
     let documents: [(&str, &[u8]); 10] = [
         ("docs/notes.md", b"# Notes\n"),

@@ -24,7 +24,7 @@ pub(super) fn prepare(output: &Output, folder: &Path) -> Result<Surroundings> {
     fs::create_dir_all(repository.join("src"))?;
     let git = |args: &[&str]| {
         let identity = ["-c", "user.name=Ann", "-c", "user.email=ann@example.org"];
-        // The configuration of the machine does not matter.
+        // The configuration of the machine must have no effect.
         let mut git = command("git");
         git.env("GIT_CONFIG_GLOBAL", "/dev/null")
             .env("GIT_CONFIG_NOSYSTEM", "1");

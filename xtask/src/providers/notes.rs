@@ -16,7 +16,7 @@ pub(crate) fn check(output: &Output) -> Result<Outcome> {
     super::check(output, "notes", prepare)
 }
 
-/// Creates notes, among them a hidden and a large one, and a folder with many.
+/// Creates notes, including a hidden and a large note, and a folder with many notes.
 pub(super) fn prepare(_: &Output, folder: &Path) -> Result<Surroundings> {
     fs::create_dir_all(folder.join("garden"))?;
     fs::create_dir_all(folder.join("many"))?;

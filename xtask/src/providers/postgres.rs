@@ -18,7 +18,7 @@ use crate::tools;
 /// The passwords of the owner and of the role that can only read.
 const OWNER_PASSWORD: &str = "owner-password";
 const PASSWORD: &str = "reader ' password";
-/// Where Debian has the programs of each version.
+/// The folder in which Debian installs the programs of each version.
 const VERSIONS: &str = "/usr/lib/postgresql";
 /// More than a loaded machine needs to start the server.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
@@ -48,7 +48,7 @@ echo subjectAltName=IP:127.0.0.1 > server.ext
 openssl x509 -req -in server.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 30 -extfile server.ext -out server.pem
 ";
 
-/// Runs the server until the standard input ends, so that it ends even if this process is killed.
+/// Runs the server until the standard input ends, so that the server also ends if this process is killed.
 const RUN: &str = "\"$@\" & server=$!
 cat > /dev/null
 kill -INT $server
@@ -76,7 +76,7 @@ pub(super) fn prepare(output: &Output, folder: &Path) -> Result<Surroundings> {
         );
     };
     let work = folder.parent().context("the folder is in a work folder")?;
-    // Each of these has other settings in `larder.toml`.
+    // Each of these providers has other settings in `larder.toml`.
     fs::create_dir_all(work.join("plugins"))?;
     for name in ["plain", "untrusted", "unauthenticated", "ungranted"] {
         fs::copy(
@@ -226,13 +226,13 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // The standard input is closed first, which stops the server. It fails only if it has already ended.
+        // The standard input is closed first, which stops the server. This fails only if the server has already ended.
         let _ = self.child.wait();
         let _ = fs::remove_dir_all(&self.folder);
     }
 }
 
-/// A command of the server, which does not run as root.
+/// A command of the server. It does not run as root.
 fn as_server(program: &Path) -> Command {
     if !rustix::process::geteuid().is_root() {
         return command(program);

@@ -1,5 +1,5 @@
 //! The servers of the test of `remote`: `server-everything`, which is written in TypeScript and has a handshake, and
-//! another Larder.
+//! another Larder server.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, copy, sink};
@@ -18,7 +18,7 @@ use crate::step::Outcome;
 use crate::tools;
 
 const PACKAGE: &str = "@modelcontextprotocol/server-everything@2026.8.31";
-/// What the server prints when it accepts requests.
+/// The text that the server prints when it accepts requests.
 const READY: &str = "listening on port";
 
 pub(crate) fn check(output: &Output) -> Result<Outcome> {
@@ -29,7 +29,7 @@ struct Everything(Child);
 
 impl Drop for Everything {
     fn drop(&mut self) {
-        // It fails only if the server has already ended.
+        // This fails only if the server has already ended.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -120,7 +120,7 @@ fn other_larder(output: &Output, folder: &Path, work: &Path) -> Result<RunningSe
         .arg("--config")
         .arg(&config)
         .args(["--listen", "127.0.0.1:0"]);
-    // With an admin address, this waits until the provider is served: its first list takes long on a loaded machine.
+    // With an admin address, this waits until the provider is served. Its first list takes long on a loaded machine.
     serve.args(["--admin", "127.0.0.1:0"]);
     serve.env("XDG_STATE_HOME", work.join("state"));
     RunningServer::spawn(serve, output)

@@ -14,7 +14,7 @@ use crate::tools;
 
 /// The access key and the secret of the store.
 const KEY: &str = "S3RVER";
-/// Older versions of curl do not add this header, which is signed.
+/// Older versions of curl do not add this header, and the signature includes it.
 const UNSIGNED: &str = "x-amz-content-sha256: UNSIGNED-PAYLOAD";
 const PACKAGE: &str = "s3rver@3.7.1";
 
@@ -26,7 +26,7 @@ struct Store(Child);
 
 impl Drop for Store {
     fn drop(&mut self) {
-        // It fails only if the store has already ended.
+        // This fails only if the store has already ended.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

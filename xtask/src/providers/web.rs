@@ -12,7 +12,8 @@ use crate::run::{command, root, target};
 
 struct WebServer(Child);
 
-/// Copies `plugins/NAME/tests/www` to the folder and serves it twice: as the variables `WEB` and `ELSEWHERE`.
+/// Copies `plugins/NAME/tests/www` to the folder and serves it with two servers: as the variables `WEB` and
+/// `ELSEWHERE`.
 pub(super) fn serve(name: &str, folder: &Path) -> Result<Surroundings> {
     let (from, to) = (
         root().join("plugins").join(name).join("tests/www"),
@@ -42,7 +43,7 @@ pub(super) fn serve(name: &str, folder: &Path) -> Result<Surroundings> {
         .trim()
         .split_once(' ')
         .context("the web server printed no URLs")?;
-    // Another name of the same server, which the configuration of the test does not grant.
+    // Another name of the same server. The configuration of the test does not grant this name.
     let other_name = elsewhere.replace("127.0.0.1", "localhost");
     let variables = vec![
         ("WEB", web.to_owned()),
@@ -59,7 +60,7 @@ pub(super) fn serve(name: &str, folder: &Path) -> Result<Surroundings> {
 
 impl Drop for WebServer {
     fn drop(&mut self) {
-        // It fails only if the server has already ended.
+        // This fails only if the server has already ended.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

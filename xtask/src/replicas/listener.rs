@@ -1,4 +1,4 @@
-//! Clients that listen for updates of all pages, read a page after each update, and remember what they read.
+//! Clients that listen for updates of all pages, read a page after each update, and store the version that they read.
 
 use std::io::{BufRead as _, BufReader, Read};
 use std::process::{Child, Command, Stdio};
@@ -11,23 +11,23 @@ use serde_json::Value;
 use super::origin::{Origin, PAGES};
 use super::requests::{Requests, page, uri};
 
-/// What all listeners use.
+/// The parts that all listeners use.
 #[derive(Clone)]
 pub(super) struct Surroundings {
     pub(super) requests: Arc<Requests>,
     pub(super) origin: Arc<Origin>,
 }
 
-/// What a client knows.
+/// What a client has received.
 #[derive(Default)]
 pub(super) struct Known {
     /// How often each page was reported as updated.
     pub(super) updates: [u64; PAGES],
     /// The version that was read last.
     pub(super) versions: [u64; PAGES],
-    /// How often it began to listen.
+    /// How often the client began to listen.
     pub(super) began: u64,
-    /// Why it does not listen any more.
+    /// Why the client does not listen any more; none if it listens.
     pub(super) failed: Option<String>,
 }
 
@@ -40,8 +40,8 @@ pub(super) struct Listener {
 }
 
 impl Listener {
-    /// A program that writes a line of JSON to its stdout for each update, and one with `watching` to stderr whenever it
-    /// begins to listen.
+    /// A program that writes a line of JSON to its stdout for each update, and a line with `watching` to stderr
+    /// whenever it begins to listen.
     pub(super) fn program(
         name: &str,
         mut command: Command,
@@ -91,7 +91,7 @@ impl Listener {
         })
     }
 
-    /// A client in a thread of its own, with what ends it.
+    /// A client in a thread of its own, and the handle that ends the client.
     pub(super) fn thread(
         name: &str,
         surroundings: &Surroundings,
@@ -120,7 +120,7 @@ impl Listener {
         lock(&self.known)
     }
 
-    /// Fails if the client does not listen, or does not know the current version of each page.
+    /// Fails if the client does not listen, or has not received the current version of each page.
     pub(super) fn check(&self, origin: &Origin) -> Result<()> {
         let known = self.known();
         ensure!(known.failed.is_none(), "{}: {:?}", self.name, known.failed);
@@ -160,7 +160,7 @@ impl Follower {
         lock(&self.known).updates[page] += 1;
     }
 
-    /// Reads everything: what happened while the client did not listen was not reported.
+    /// Reads all pages, because changes while the client did not listen were not reported.
     pub(super) fn began(&self) {
         (0..PAGES).for_each(|page| self.read(page));
         lock(&self.known).began += 1;
@@ -184,7 +184,7 @@ impl Follower {
 }
 
 fn end_process(child: &mut Child) {
-    // Both fail only if it has already ended.
+    // Both calls fail only if the process has already ended.
     let _ = child.kill();
     let _ = child.wait();
 }

@@ -1,4 +1,4 @@
-//! Debian's `nats-server` with JetStream, and the connections to it, which a test can cut.
+//! Debian's `nats-server` with JetStream, and the connections to this server, which a test can disconnect.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
@@ -18,7 +18,7 @@ use crate::run::{command, root};
 /// The password of the user that deploy/nats/larder.conf defines.
 pub(super) const PASSWORD: &str = "replicas-test";
 
-/// How long a read of a connection waits before it looks whether the connection is cut.
+/// How long a read of a connection waits before it checks whether the connection is disconnected.
 const LOOK: Duration = Duration::from_millis(50);
 
 pub(super) struct Nats {
@@ -52,7 +52,7 @@ impl Nats {
         self.port
     }
 
-    /// Starts the server with what it stored.
+    /// Starts the server with its stored data.
     pub(super) fn restart(&mut self) -> Result<()> {
         let log = fs::File::options()
             .create(true)
@@ -93,13 +93,13 @@ impl Nats {
 
 impl Drop for Nats {
     fn drop(&mut self) {
-        // It fails only if it has already ended.
+        // This fails only if the server has already ended.
         let _ = self.kill();
     }
 }
 
-/// What one replica connects to instead of the server. It passes everything on unless it is cut: then connections stay
-/// open, but nothing arrives any more.
+/// The address to which one replica connects instead of the server. The link passes on all bytes. If a test disconnects
+/// it, connections stay open, but no bytes arrive any more.
 pub(super) struct Link {
     port: u16,
     state: Arc<LinkState>,
@@ -125,7 +125,7 @@ impl Link {
                     return;
                 }
                 let state = state.clone();
-                // An error means that one of the two ended.
+                // An error means that one of the two ends was closed.
                 thread::spawn(move || state.forward(client, nats));
             }
         });
@@ -144,7 +144,7 @@ impl Link {
 impl Drop for Link {
     fn drop(&mut self) {
         self.state.stop.store(true, Ordering::Relaxed);
-        // It wakes up the thread, which otherwise would be blocked until the end of the process.
+        // The connection wakes the thread, which otherwise would be blocked until the end of the process.
         let _ = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port));
     }
 }
@@ -180,7 +180,7 @@ impl LinkState {
                 Err(_) => break,
             }
         }
-        // Both fail only if the connection has already ended.
+        // Both calls fail only if the connection has already ended.
         let _ = from.shutdown(Shutdown::Both);
         let _ = to.shutdown(Shutdown::Both);
         Ok(())

@@ -1,4 +1,5 @@
-//! The web server whose pages the replicas serve. It counts who asked for the version of a page, and how often.
+//! The web server whose pages the replicas serve. It counts which replica requested the version of a page, and how
+//! often.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -10,9 +11,9 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result};
 
-/// How many pages there are.
+/// The number of pages.
 pub(super) const PAGES: usize = 12;
-/// How many seconds a page may be cached. A replica that is cut off serves an old page for this time at most.
+/// How many seconds a page may be cached. A disconnected replica serves an old page at most for this time.
 const MAX_AGE: u32 = 5;
 
 pub(super) struct Origin {
@@ -25,7 +26,7 @@ pub(super) struct Origin {
 #[derive(Default)]
 struct Pages {
     versions: [u64; PAGES],
-    /// When which replica asked for the version of which page.
+    /// The requests for versions of pages: when, which page, and which replica.
     polls: Vec<(Instant, usize, String)>,
     reads: usize,
 }
@@ -75,7 +76,7 @@ impl Origin {
         self.lock().versions[page]
     }
 
-    /// How often each replica asked for the version of each page since then.
+    /// How often each replica requested the version of each page since then.
     pub(super) fn polls(&self, since: Instant) -> BTreeMap<usize, BTreeMap<String, usize>> {
         let mut polls = BTreeMap::<_, BTreeMap<_, _>>::new();
         for (at, page, replica) in &self.lock().polls {
@@ -90,7 +91,8 @@ impl Origin {
         polls
     }
 
-    /// The replica that polls each page, if each page was polled often enough since then, and by one replica only.
+    /// The replica that polls each page. None if a page was not polled often enough since then, or by more than one
+    /// replica.
     pub(super) fn pollers(
         &self,
         since: Instant,
@@ -106,7 +108,7 @@ impl Origin {
         (pollers.len() == PAGES).then_some(pollers)
     }
 
-    /// How many polls and reads there were.
+    /// The number of polls and the number of reads.
     pub(super) fn counts(&self) -> (usize, usize) {
         let pages = self.lock();
         (pages.polls.len(), pages.reads)
@@ -162,7 +164,7 @@ fn respond(mut stream: TcpStream, pages: &Mutex<Pages>) -> Result<()> {
 impl Drop for Origin {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
-        // The connection wakes up the thread. If it fails, the thread has already ended.
+        // The connection wakes the thread. If it fails, the thread has already ended.
         let _ = TcpStream::connect(self.address);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();

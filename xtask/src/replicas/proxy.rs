@@ -52,7 +52,7 @@ impl Proxy {
         };
         super::eventually("HAProxy passes requests on", || {
             let mut client = crate::mcp_client::Client::connect(&proxy.url)?;
-            // Without a token, a server refuses it; without a server, HAProxy does.
+            // Without a token, a server refuses the request. Without a server, HAProxy refuses it.
             let response = client.legacy(None, "ping", serde_json::json!({}))?;
             ensure!(response.status == 401, "status {}", response.status);
             Ok(())
@@ -63,7 +63,7 @@ impl Proxy {
 
 impl Drop for Proxy {
     fn drop(&mut self) {
-        // Both fail only if it has already ended.
+        // Both calls fail only if the process has already ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -66,12 +66,12 @@ impl Replica {
         self.server = None;
     }
 
-    /// Stops the server with SIGTERM. It must end successfully.
+    /// Stops the server with SIGTERM. The server must exit successfully.
     pub(super) fn stop(&mut self) -> Result<()> {
         self.server.take().map_or(Ok(()), RunningServer::stop)
     }
 
-    /// Waits until the server is, or is not, connected to NATS, and says so.
+    /// Waits until the server reports that it is connected to NATS, or that it is not connected.
     pub(super) fn wait_until_connected(&self, connected: bool) -> Result<()> {
         let what = format!(
             "{} is {}connected to NATS",
@@ -92,7 +92,7 @@ impl Replica {
         })
     }
 
-    /// Waits until it knows this number of replicas, with itself.
+    /// Waits until the replica has this number of replicas in its list, including itself.
     pub(super) fn wait_for_replicas(&self, count: usize) -> Result<()> {
         eventually(&format!("{} knows {count} replicas", self.name), || {
             let known = self.metric("larder_cluster_replicas")?;

@@ -1,4 +1,4 @@
-//! The requests of all clients, and which of them failed.
+//! The requests of all clients, and the requests that failed.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::origin::{Origin, PAGES};
 use crate::mcp_client::Client;
 
-/// How long a client that was notified may read an older page: another replica may still have it in its cache.
+/// How long a notified client may still read an older page, because another replica may have that page in its cache.
 const STALE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -34,9 +34,10 @@ pub(super) struct Requests {
     token: String,
     answered: AtomicU64,
     failures: Mutex<Vec<Failure>>,
-    /// When a replica was killed: from before the signal until after its end.
+    /// The times at which a replica was killed: from before the signal until after the end of the process.
     kills: Mutex<Vec<(Instant, Instant)>>,
-    /// How often a read after a notification returned an older page, and the longest time until it returned the new one.
+    /// How often a read after a notification returned an older page, and the longest time until a read returned the new
+    /// page.
     stale: Mutex<(usize, Duration)>,
     stop: AtomicBool,
 }
@@ -74,7 +75,7 @@ impl Requests {
                 1 => self.send(&mut client, "server/discover", json!({})),
                 _ => self.send(&mut client, "resources/read", json!({ "uri": uri(page) })),
             };
-            // No page may be newer than its origin; an old one is possible for as long as it may be cached.
+            // No page may be newer than its origin. A page may be old for as long as it may be cached.
             if let Some(read) = sent.ok().and_then(|result| version(&result))
                 && read > before.max(origin.version(page))
             {
@@ -95,13 +96,13 @@ impl Requests {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Reads a page until it is as new as it was when this was called. Returns its version.
+    /// Reads a page until it is at least as new as at the time of this call. Returns its version.
     pub(super) fn read_current(&self, origin: &Origin, page: usize) -> Result<u64> {
         let (wanted, began) = (origin.version(page), Instant::now());
         let mut client = None;
         let mut stale = false;
         loop {
-            // A client repeats a read that failed. Whether it may fail is decided at the end.
+            // A client repeats a failed read. At the end it is decided whether the read was allowed to fail.
             let result = self.send(&mut client, "resources/read", json!({ "uri": uri(page) }));
             let read = result
                 .ok()
@@ -153,7 +154,7 @@ impl Requests {
         thread::sleep(PAUSE);
     }
 
-    /// Runs what kills a replica. Requests that run at that time may fail.
+    /// Runs code that kills a replica. Requests at that time may fail.
     pub(super) fn while_killing(&self, kill: impl FnOnce() -> Result<()>) -> Result<()> {
         let began = Instant::now();
         kill()?;
@@ -161,7 +162,7 @@ impl Requests {
         Ok(())
     }
 
-    /// How many requests were answered so far, and how many failed that could.
+    /// The number of requests that were answered so far, and the number of failed requests that were allowed to fail.
     pub(super) fn check(&self) -> Result<(u64, usize)> {
         let (failures, kills) = (lock(&self.failures), lock(&self.kills));
         let was_in_flight = |failure: &&Failure| {
@@ -182,7 +183,8 @@ impl Requests {
         Ok((self.answered.load(Ordering::Relaxed), failures.len()))
     }
 
-    /// How many reads after a notification were too early, and how long it took at most.
+    /// How many reads after a notification returned an older page, and the longest time until a read returned the new
+    /// page.
     pub(super) fn stale(&self) -> (usize, Duration) {
         *lock(&self.stale)
     }

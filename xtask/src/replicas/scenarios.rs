@@ -1,4 +1,4 @@
-//! What happens to the replicas. After each scenario, every listener knows the current content.
+//! The scenarios for the replicas. After each scenario, every listener has received the current content.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -10,11 +10,12 @@ use super::origin::PAGES;
 use super::{Clients, Deployment, KEYS, LEASE, SESSIONS, eventually};
 use crate::run::Output;
 
-/// How often everything is changed while nothing else happens.
+/// How often all pages are changed in a scenario without faults.
 const ROUNDS: u64 = 4;
-/// How often a page is polled before a poller counts as the only one.
+/// How often a page must be polled by the same replica, so that this replica counts as its only poller.
 const OFTEN_ENOUGH: usize = 4;
-/// How long another replica may take to poll what a killed one did: the lease, and the delays of a loaded machine.
+/// How long another replica may take until it polls the pages of a killed replica: the lease, and the delays of a
+/// loaded machine.
 const TAKEOVER: Duration = LEASE.saturating_mul(10);
 
 type Scenario = fn(&mut Deployment, &Clients) -> Result<String>;
@@ -57,7 +58,7 @@ pub(super) fn run_all(
     Ok(lines)
 }
 
-/// Each listener is told of each change exactly once, and one replica polls each page.
+/// Each listener receives each change exactly once, and one replica polls each page.
 fn changes(deployment: &mut Deployment, clients: &Clients) -> Result<String> {
     for replica in &deployment.replicas {
         eventually("each replica has listeners", || {
@@ -74,7 +75,7 @@ fn changes(deployment: &mut Deployment, clients: &Clients) -> Result<String> {
     ))
 }
 
-/// Another replica takes over the polls of one that is killed, and its sessions.
+/// Another replica takes over the polls and the sessions of a killed replica.
 fn kill_replica(deployment: &mut Deployment, clients: &Clients) -> Result<String> {
     let pollers = wait_for_single_pollers(deployment)?;
     let (busiest, polled) = busiest(&pollers)?;
@@ -117,7 +118,7 @@ fn kill_replica(deployment: &mut Deployment, clients: &Clients) -> Result<String
     ))
 }
 
-/// Without NATS, each replica polls what it watches.
+/// Without NATS, each replica polls the pages that it watches.
 fn kill_nats(deployment: &mut Deployment, clients: &Clients) -> Result<String> {
     // Messages about these changes may be lost.
     deployment.origin.change_all();
@@ -141,7 +142,7 @@ fn kill_nats(deployment: &mut Deployment, clients: &Clients) -> Result<String> {
     ))
 }
 
-/// Nothing arrives over the connection of one replica, which stays open.
+/// The connection of one replica stays open, but no bytes arrive over it.
 fn partition(deployment: &mut Deployment, clients: &Clients) -> Result<String> {
     let [cut, others @ ..] = &deployment.replicas[..] else {
         unreachable!("there are three replicas")
@@ -167,7 +168,7 @@ fn partition(deployment: &mut Deployment, clients: &Clients) -> Result<String> {
     ))
 }
 
-/// Restarts each replica with SIGTERM, and changes everything while it is away.
+/// Restarts each replica with SIGTERM, and changes all pages while the replica is stopped.
 fn rolling_restart(deployment: &mut Deployment, clients: &Clients) -> Result<String> {
     let resumed = clients.resumed.load(Ordering::Relaxed);
     for index in 0..deployment.replicas.len() {
@@ -186,17 +187,17 @@ fn rolling_restart(deployment: &mut Deployment, clients: &Clients) -> Result<Str
     ))
 }
 
-/// Sessions that were sealed with the old key continue with the new one.
+/// Sessions that were sealed with the old key continue with the new key.
 fn other_key(deployment: &mut Deployment, clients: &Clients) -> Result<String> {
     let [old, new] = KEYS;
     deployment.set_keys(&[new, old])?;
     rolling_restart(deployment, clients)
 }
 
-/// Changes everything a number of times. Each listener must be told of each change, and exactly once.
+/// Changes all pages a number of times. Each listener must receive each change exactly once.
 fn change_exactly(deployment: &Deployment, clients: &Clients, rounds: u64) -> Result<u64> {
     wait_until_current(deployment, clients)?;
-    // What follows from an earlier change has arrived when all pages have been polled again.
+    // When all pages have been polled again, the effects of an earlier change have arrived.
     wait_for_single_pollers(deployment)?;
     let counts = || {
         clients
@@ -238,7 +239,7 @@ fn change_exactly(deployment: &Deployment, clients: &Clients, rounds: u64) -> Re
     Ok(rounds * (PAGES * clients.listeners.len()) as u64)
 }
 
-/// Waits until each listener knows the current version of each page.
+/// Waits until each listener has received the current version of each page.
 fn wait_until_current(deployment: &Deployment, clients: &Clients) -> Result<()> {
     eventually("each listener knows the current content", || {
         clients
@@ -248,7 +249,7 @@ fn wait_until_current(deployment: &Deployment, clients: &Clients) -> Result<()> 
     })
 }
 
-/// Waits until each page is polled by one replica only, for some time. Returns which one.
+/// Waits until, for some time, only one replica polls each page. Returns these replicas.
 fn wait_for_single_pollers(deployment: &Deployment) -> Result<BTreeMap<usize, String>> {
     let (mut since, mut found) = (Instant::now(), None);
     eventually("one replica polls each page", || {

@@ -1,5 +1,6 @@
-//! A client of the legacy era that keeps its session: when its stream ends, it opens it again with `Last-Event-ID`, and
-//! does not subscribe again. It does not read when it connects again either, so only a notification tells it of an update.
+//! A client of the legacy era that keeps its session. When its stream ends, the client opens the stream again with
+//! `Last-Event-ID`, and does not subscribe again. It also does not read after a reconnection, so only a notification
+//! can report an update.
 
 use std::net::{Shutdown, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,7 +16,7 @@ use super::origin::PAGES;
 use super::requests::{page, uri};
 use crate::mcp_client::{Client, Event, Events};
 
-/// How long a session may not be found because NATS is not reachable, or a stream cannot be opened.
+/// How long a session may be missing because NATS is not reachable, or how long it may be impossible to open a stream.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(200);
 
@@ -49,7 +50,7 @@ pub(super) fn listen(
     };
     let end = move || {
         if let Some(stream) = stream.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            // It fails only if the connection has already ended.
+            // This fails only if the connection has already ended.
             let _ = stream.shutdown(Shutdown::Both);
         }
     };
@@ -72,14 +73,14 @@ impl Session {
         follower.began();
         loop {
             let mut pause = PAUSE;
-            // A connection that breaks is like a stream that ends.
+            // A broken connection has the same effect as the end of a stream.
             while let Ok(Some(event)) = events.next() {
                 pause = event.retry.unwrap_or(pause);
                 self.take(event, follower);
             }
             thread::sleep(pause);
             events = self.stream()?;
-            // What ends this client has either seen this stream, or stopped everything before.
+            // The code that ends this client either used this stream, or had already stopped all requests.
             if self.requests.is_stopped() {
                 return Ok(());
             }
@@ -110,7 +111,7 @@ impl Session {
         Ok(())
     }
 
-    /// Opens the stream of the session, and tries again while that is possible later.
+    /// Opens the stream of the session. Tries again as long as a later attempt may succeed.
     fn stream(&self) -> Result<Events> {
         let began = Instant::now();
         loop {
@@ -136,7 +137,7 @@ impl Session {
         }
     }
 
-    /// Sends a message on a connection of its own, so that any replica may receive it.
+    /// Sends a message on a separate connection, so that any replica may receive it.
     fn post(&self, method: &str, params: Value) -> Result<Value> {
         let response = self.connect()?.legacy(Some(&self.id), method, params)?;
         ensure!(

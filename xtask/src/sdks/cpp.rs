@@ -11,8 +11,8 @@ use crate::step::Outcome;
 use crate::tools::{self, succeeds};
 
 const CPP: [&str; 3] = ["-std=c++23", "-fno-exceptions", "-fno-rtti"];
-/// Ends the program at an access to memory that is not allocated, at the end if memory was not freed, and at
-/// undefined behaviour.
+/// Ends the program at an access to memory that is not allocated, and at undefined behaviour. At the end, checks that
+/// all memory was freed.
 const SANITIZERS: [&str; 3] = [
     "-g",
     "-fsanitize=address,undefined",

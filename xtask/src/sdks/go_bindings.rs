@@ -52,8 +52,8 @@ fn scratch() -> PathBuf {
     target("examples/go-bindings")
 }
 
-/// Generates the bindings in the scratch folder and returns their file names. They import the runtime that is
-/// part of the SDK and not a separate module, so that authors have a single dependency.
+/// Generates the bindings in the scratch folder and returns their file names. The bindings import the runtime in the
+/// SDK instead of a separate module, so that authors have a single dependency.
 fn generate(output: &Output) -> Result<Vec<PathBuf>> {
     let dir = scratch();
     if dir.exists() {
@@ -122,7 +122,7 @@ fn split_exports(text: &str) -> Result<BTreeMap<String, String>> {
         .collect())
 }
 
-/// Returns the beginning of the file, with those imports that the functions use.
+/// Returns the beginning of the file, with only the imports that the functions use.
 fn head_for(package: &str, head: &str, body: &str) -> String {
     let is_used = |line: &&str| {
         let import = line

@@ -11,13 +11,13 @@ use serde_json::{Value, json};
 use super::{Count, Soak};
 use crate::mcp_client::Client;
 
-/// Iterations of a batch, which uses one connection.
+/// Iterations of a batch. A batch uses one connection.
 const BATCH: usize = 200;
 /// How long a subscription stays open at most.
 const LISTEN_DURATION: Duration = Duration::from_secs(2);
 /// A subscription ends earlier if no notification arrives for this time.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(1);
-/// How long it may take until a replaced component is served, on a busy machine.
+/// The maximum time until a replaced component is served, on a busy machine.
 const SWAP_TIMEOUT: Duration = Duration::from_secs(60);
 /// The text in the component that is replaced with the revision number.
 const PLACEHOLDER: &str = "revision-00000000";
@@ -156,7 +156,7 @@ pub(crate) fn listen(soak: &Soak) -> Result<()> {
     Ok(())
 }
 
-/// Opens sessions of the legacy era. Every second one is abandoned.
+/// Opens sessions of the legacy era. Every second session is abandoned.
 pub(crate) fn open_sessions(soak: &Soak) -> Result<()> {
     for n in 0..BATCH {
         if soak.is_stopped() {

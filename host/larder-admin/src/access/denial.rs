@@ -1,4 +1,4 @@
-//! The responses to requests that are denied.
+//! The responses to denied requests.
 
 use axum::response::{IntoResponse as _, Response};
 use http::StatusCode;
@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::authentication::{CSRF_HEADER, Denied, TooManyAttempts};
 use crate::response::{json, text};
 
-/// Why a request is denied: for programs and for people.
+/// Why a request is denied: a code for programs and a message for people.
 pub(crate) struct Denial {
     status: StatusCode,
     code: &'static str,
@@ -17,7 +17,7 @@ pub(crate) struct Denial {
 }
 
 impl Denial {
-    /// Creates a denial that is not about the credential.
+    /// Creates a denial that does not concern the credential.
     pub(crate) fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
         Self {
             status,
@@ -27,12 +27,13 @@ impl Denial {
         }
     }
 
-    /// Creates a denial of what the sender may not do.
+    /// Creates a denial of an action that the sender may not do.
     pub(crate) fn forbidden(code: &'static str, message: impl Into<String>) -> Self {
         Self::new(StatusCode::FORBIDDEN, code, message)
     }
 
-    /// The response of a path of the API. `logins` are the kinds of credentials that a client can log in with.
+    /// Returns the response of a path of the API. `logins` are the kinds of credentials that a client can use to log
+    /// in.
     pub(crate) fn json(self, logins: &[&'static str]) -> Response {
         let mut body = json!({ "error": { "code": self.code, "message": self.message } });
         if self.status == StatusCode::UNAUTHORIZED {

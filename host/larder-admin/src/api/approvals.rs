@@ -1,4 +1,4 @@
-//! The paths `/api/approvals`: what waits for an operator, and the decision.
+//! The paths `/api/approvals`: requests that wait for an operator, and the decision about them.
 
 use std::collections::BTreeSet;
 
@@ -42,14 +42,14 @@ enum RequestState {
     Rejected,
 }
 
-/// A request that waits for an operator, or was rejected.
+/// A request that waits for an operator or was rejected.
 #[derive(Debug, Serialize)]
 pub(super) struct Request {
     provider: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     team: Option<String>,
     digest: String,
-    /// Identifies exactly what is shown here.
+    /// Identifies exactly the request that is shown.
     id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     requested_at: Option<String>,
@@ -123,7 +123,8 @@ pub(super) async fn list(
     Ok(json(StatusCode::OK, &page))
 }
 
-/// Approves or rejects exactly what the operator saw: the component and what it requests may have been replaced since.
+/// Approves or rejects exactly the request that the operator saw: the component and its requests may have been replaced
+/// since then.
 pub(super) async fn decide(
     State(admin): State<Admin>,
     Extension(operator): Extension<Operator>,
@@ -134,7 +135,7 @@ pub(super) async fn decide(
     let decide: Decide = body::parse(&headers, &body)?;
     let request = admin.find_request(&name, &decide).await?;
     let approvals = admin.approvals_of(&request.record.team)?;
-    // What cannot be recorded does not take effect.
+    // A decision that cannot be recorded does not take effect.
     admin.audit_decision(&request, &operator, &decide).await?;
     let record = request.record.clone();
     let by = operator.name();
@@ -238,7 +239,7 @@ impl Admin {
         read.map_err(ApiError::failed)
     }
 
-    /// Finds the request that the operator decides about.
+    /// Finds the request about which the operator decides.
     async fn find_request(&self, name: &str, decide: &Decide) -> Result<Request, ApiError> {
         let mut of_provider = self.pending_requests();
         if decide.decision == Decision::Approve {
@@ -360,7 +361,7 @@ impl Request {
         }
     }
 
-    /// What orders the list.
+    /// The key by which the list is ordered.
     fn key(&self) -> String {
         format!("{} {}", self.provider, self.id)
     }

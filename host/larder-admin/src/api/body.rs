@@ -7,10 +7,10 @@ use serde::de::DeserializeOwned;
 
 use super::response::ApiError;
 
-/// Maximum size of the body of a request: an access token and a URI fit.
+/// Maximum size of the body of a request. An access token and a URI fit.
 pub(super) const MAX_BODY: usize = 64 << 10;
 
-/// Parses a body. It must be declared as JSON: a form of another web page cannot do that.
+/// Parses a body. The request must declare the body as JSON, because a form of another web page cannot do that.
 pub(super) fn parse<T: DeserializeOwned>(headers: &HeaderMap, body: &Bytes) -> Result<T, ApiError> {
     let kind = headers
         .get(CONTENT_TYPE)

@@ -12,7 +12,7 @@ use crate::operator::Operator;
 use larder_model::name::{TeamName, Teams};
 use larder_model::resource::{Call, Caller};
 
-/// The choice of an operator. Without any field, a caller of all teams without a name.
+/// The caller that an operator chose. If no field is set, a caller without a name who belongs to all teams.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct ChosenCaller {
@@ -35,7 +35,8 @@ impl ChosenCaller {
         Ok(Arc::new(call))
     }
 
-    /// Returns the caller of requests without a credential, the only one that an operator without a credential can choose.
+    /// Returns the caller of requests without a credential. An operator without a credential can only choose this
+    /// caller.
     fn anonymous(&self, admin: &Admin) -> Result<Caller, ApiError> {
         let anonymous = admin.0.authentication.anonymous_caller();
         let is_own_team =
@@ -82,7 +83,7 @@ impl ChosenCaller {
                 }
             }
         }
-        // In the order in which tokens have them, because cached responses are looked up by scopes.
+        // The scopes have the same order as in tokens, because cached responses are looked up by scopes.
         scopes.sort_unstable();
         scopes.dedup();
         Ok(Caller {
@@ -102,7 +103,7 @@ impl ChosenCaller {
                 let not_found = || ApiError::not_found(format!("there is no team {chosen:?}"));
                 Ok(Teams::from((**found.ok_or_else(not_found)?).clone()))
             }
-            // Like a token of all teams.
+            // As with a token for all teams.
             None => Teams::of(names.into_iter().cloned())
                 .ok_or_else(|| ApiError::not_found("there are no teams")),
         }

@@ -1,5 +1,5 @@
-//! The paths `/api/resources`, `/api/templates`, `/api/tools` and `/api/prompts`: what the catalog contains, as MCP clients
-//! see it, with the name of the provider.
+//! The paths `/api/resources`, `/api/templates`, `/api/tools` and `/api/prompts`: the items of the catalog, as MCP
+//! clients see them, with the name of the provider.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::{Admin, CatalogJson};
 use larder_core::catalog::{Catalog, Offer};
 use larder_model::name::TeamName;
 
-/// Bytes of the longest text in a list. Longer ones are truncated, except those without which an item is not usable.
+/// Maximum bytes of a text in a list. Longer texts are truncated, unless an item cannot be used without the text.
 const MAX_TEXT: usize = 4 << 10;
 /// The keys of texts that are never truncated.
 const WHOLE: [&str; 4] = ["uri", "uriTemplate", "inputSchema", "outputSchema"];
@@ -35,7 +35,7 @@ pub(super) struct CatalogQuery {
     page: PageQuery,
 }
 
-/// An item: the fields that MCP clients see, and where it comes from.
+/// An item: the fields that MCP clients see, and the origin of the item.
 #[derive(Debug, Serialize)]
 struct Item {
     #[serde(flatten)]
@@ -47,7 +47,8 @@ struct Item {
     key: String,
 }
 
-/// One of the lists of an offer: calls the function with what identifies an item, what can be searched, and its JSON.
+/// One of the lists of an offer. For each item, the function is called with the identifier, the searchable texts and
+/// the JSON of the item.
 type EachItem = fn(&Offer, CatalogJson, &mut dyn FnMut(&str, &[&str], &dyn Fn() -> Vec<u8>));
 
 pub(super) async fn resources(
@@ -195,7 +196,7 @@ fn list_page(
     Ok(Page { items: found, next })
 }
 
-/// Returns the offers that fit the query, in the order of the list.
+/// Returns the offers that match the query, in the order of the list.
 fn offers<'a>(
     catalogs: &'a [(TeamName, Arc<Catalog>)],
     query: &'a CatalogQuery,
@@ -220,7 +221,7 @@ fn has_text(searched: &[&str], needle: &str) -> bool {
 }
 
 impl Item {
-    /// None if the JSON is not an object, which it always is.
+    /// None if the JSON is not an object. The JSON is always an object.
     fn new(key: String, team: &TeamName, offer: &Offer, json: &[u8]) -> Option<Self> {
         let mut fields: Map<String, Value> = serde_json::from_slice(json).ok()?;
         fields

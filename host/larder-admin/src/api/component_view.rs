@@ -1,4 +1,4 @@
-//! All components of all teams, whether they are served or not, with everything that the API shows of them.
+//! All components of all teams, served or not, with all data that the API shows of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,30 +14,30 @@ pub(super) struct ComponentView {
     pub(super) team: TeamName,
     /// The name of the provider.
     pub(super) name: String,
-    /// What is served of it.
+    /// The offer of the component, if it is served.
     pub(super) offer: Option<Arc<Offer>>,
-    /// What is known of its revisions.
+    /// The report about its revisions.
     pub(super) report: Option<ComponentReport>,
     /// Why its last revision cannot be served.
     pub(super) rejected: Option<RejectedComponent>,
-    /// What waits for approval.
+    /// The requests that wait for approval.
     pub(super) pending: Option<PendingApproval>,
-    /// Its part of the full-text index.
+    /// The component's part of the full-text index.
     pub(super) index: Option<ProviderProgress>,
 }
 
 /// The state of a component.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ComponentState {
-    /// It is served.
+    /// The component is served.
     Ready,
-    /// It is served, but not as its operator wants.
+    /// The component is served, but it has a problem that its operator should solve.
     Degraded,
-    /// It is not served yet.
+    /// The component is not served yet.
     Loading,
-    /// It is not served before it is approved.
+    /// The component is not served before it is approved.
     Pending,
-    /// It cannot be served.
+    /// The component cannot be served.
     Rejected,
 }
 
@@ -119,7 +119,7 @@ impl ComponentView {
             .find(|view| view.full_name() == full_name)
     }
 
-    /// Its name, after that of its team where there are teams.
+    /// The name of the component. If there are teams, the name of its team precedes it.
     pub(super) fn full_name(&self) -> String {
         full_name(&self.team, &self.name)
     }
@@ -149,7 +149,7 @@ impl ComponentView {
     }
 }
 
-/// Returns the name of a provider, after that of its team where there are teams.
+/// Returns the name of a provider. If there are teams, the name of its team precedes it.
 pub(super) fn full_name(team: &TeamName, name: &str) -> String {
     team.non_default()
         .map_or_else(|| name.to_owned(), |team| format!("{team}/{name}"))

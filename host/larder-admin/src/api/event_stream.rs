@@ -1,4 +1,4 @@
-//! The path `/api/events/stream`: events as they happen, and the overview every two seconds.
+//! The path `/api/events/stream`: current events, and the overview every two seconds.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -25,7 +25,7 @@ pub(crate) const PATH: &str = "/api/events/stream";
 pub(crate) const STREAMS: usize = 8;
 /// The time between two overviews.
 const OVERVIEW_INTERVAL: Duration = Duration::from_secs(2);
-/// Maximum number of events that are sent at once. A client that needs more reads `/api/events`.
+/// Maximum number of events that are sent at once. A client that needs more events reads `/api/events`.
 const MAX_EVENTS: usize = 500;
 
 #[derive(Debug, Deserialize)]
@@ -33,19 +33,19 @@ pub(super) struct StreamQuery {
     after: Option<String>,
 }
 
-/// A stream of one client.
+/// The stream of one client.
 struct EventStream {
     admin: Admin,
     last_id: watch::Receiver<u64>,
-    /// The last event that the client has.
+    /// The id of the last event that the client has.
     after: u64,
-    /// Events that are sent next, the newest first.
+    /// Events that are sent next, newest first.
     queued: Vec<SseEvent>,
     overviews: Interval,
     _permit: OwnedSemaphorePermit,
 }
 
-/// Sends what happens after the event that the client names, or from now on.
+/// Sends the events after the event that the client names, or the events from now on.
 pub(super) async fn get(
     State(admin): State<Admin>,
     ApiQuery(query): ApiQuery<StreamQuery>,
@@ -58,7 +58,7 @@ pub(super) async fn get(
     };
     let mut last_id = admin.0.sources.metrics.events().subscribe();
     let newest = *last_id.borrow_and_update();
-    // A client that names an event of the future knew the server before it was restarted.
+    // If a client names an event of the future, the server was restarted since then.
     let after = after.filter(|after| *after <= newest).unwrap_or(newest);
     last_id.mark_changed();
     let mut overviews = interval(OVERVIEW_INTERVAL);
@@ -135,7 +135,7 @@ impl EventStream {
 }
 
 fn message(name: &str, data: &impl Serialize) -> SseEvent {
-    // What the API returns always serializes.
+    // The responses of the API can always be serialized.
     SseEvent::default()
         .event(name)
         .data(serde_json::to_string(data).unwrap_or_default())

@@ -1,4 +1,4 @@
-//! The path `/api/events`: what happened on the server.
+//! The path `/api/events`: the events on the server.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use larder_runtime::history::{Event, EventKind};
 #[derive(Debug, Deserialize)]
 pub(super) struct EventsQuery {
     after: Option<String>,
-    /// One kind, or several with commas between them.
+    /// One kind, or several kinds separated by commas.
     kind: Option<String>,
     team: Option<String>,
     provider: Option<String>,
@@ -72,7 +72,7 @@ fn provider(event: &Event) -> Option<String> {
     )
 }
 
-/// Returns the newest events that match, the newest first. The cursor is the id of the last one.
+/// Returns the newest events that match, newest first. The cursor is the id of the last event.
 pub(super) async fn get(
     State(admin): State<Admin>,
     ApiQuery(query): ApiQuery<EventsQuery>,

@@ -19,7 +19,7 @@ pub(super) struct HistoryQuery {
     provider: Option<String>,
 }
 
-/// Values at regular times. Calls and errors are rates per second; durations are seconds.
+/// Values at regular times. Calls and errors are rates per second. Durations are in seconds.
 #[derive(Debug, Serialize)]
 struct History {
     step_seconds: f64,
@@ -28,7 +28,7 @@ struct History {
     series: Series,
 }
 
-/// All series have the same length. A value is missing where nothing is known.
+/// All series have the same length. Unknown values are missing.
 #[derive(Debug, Default, Serialize)]
 struct Series {
     calls: Vec<Option<f32>>,
@@ -97,7 +97,7 @@ impl Series {
         series
     }
 
-    /// A provider has samples only of intervals with calls. `calls` is empty if it is not served.
+    /// A provider has samples only of intervals with calls. `calls` is empty if the provider is not served.
     fn of_provider(process: &[Option<ProcessSample>], calls: &[Option<CallSample>]) -> Self {
         let mut series = Self::default();
         for (at, sample) in process.iter().enumerate() {

@@ -35,7 +35,7 @@ pub(super) struct Overview {
     problems: Vec<Problem>,
 }
 
-/// Calls in each second, over the last interval.
+/// Rates per second, over the last interval.
 #[derive(Debug, Serialize)]
 struct Rates {
     calls: f64,

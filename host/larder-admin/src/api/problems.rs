@@ -1,4 +1,4 @@
-//! Current problems, each with what the operator can do.
+//! Current problems, each with the action that the operator can take.
 
 use serde::Serialize;
 
@@ -7,7 +7,7 @@ use super::response::cut;
 use crate::{Admin, TeamView};
 use larder_core::catalog::{Collision, Offer};
 
-/// Maximum number of problems in one response, and of one provider.
+/// Maximum number of problems in one response, and of problems of one provider.
 const MAX_PROBLEMS: usize = 200;
 const MAX_OF_PROVIDER: usize = 20;
 
@@ -27,7 +27,7 @@ pub(super) struct Problem {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Severity {
-    /// Something is not served.
+    /// A component or a team is not served.
     Error,
     /// Something should be looked at.
     Warning,

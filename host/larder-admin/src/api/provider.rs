@@ -23,7 +23,7 @@ use larder_model::name::Digest;
 use larder_runtime::history::FaultRecord;
 use larder_runtime::metrics::{HistogramCounts, Outcome};
 
-/// Everything about one component. What needs a served revision is missing without one.
+/// All data about one component. Without a served revision, data of a served revision are missing.
 #[derive(Debug, Serialize)]
 struct Provider {
     #[serde(flatten)]
@@ -35,9 +35,9 @@ struct Provider {
     since: Option<String>,
     offers: Option<Offers>,
     grants: Option<Grants>,
-    /// What its author requests, as lines.
+    /// The requests of the author, as lines.
     requests: Vec<String>,
-    /// What the operator configured, as lines.
+    /// The grants that the operator configured, as lines.
     allowed: Vec<String>,
     limits: Option<Limits>,
     /// The newest first.
@@ -59,7 +59,7 @@ struct Origin {
     reference: Option<String>,
 }
 
-/// Whose signatures were verified.
+/// The signers whose signatures were verified.
 #[derive(Debug, Serialize)]
 struct Signature {
     by: Vec<String>,
@@ -79,19 +79,19 @@ struct Revision {
 /// The durations of all calls.
 #[derive(Debug, Serialize)]
 struct Latency {
-    /// Each call is in one of them.
+    /// The buckets. Each call is counted in one bucket.
     buckets: Vec<Bucket>,
     sum_seconds: f64,
 }
 
 #[derive(Debug, Serialize)]
 struct Bucket {
-    /// The upper bound in seconds; none for the last one.
+    /// The upper bound in seconds; none for the last bucket.
     le: Option<f64>,
     count: u64,
 }
 
-/// The circuit breakers: that of all calls, and those of the list and of searches.
+/// The circuit breakers: of all calls, of the list, and of searches.
 #[derive(Debug, Serialize)]
 struct Breaker {
     state: &'static str,
@@ -165,7 +165,7 @@ impl Provider {
 impl Origin {
     fn of(view: &ComponentView, report: Option<&ComponentReport>) -> Self {
         let origin = report.map_or_else(|| view.name.clone(), |report| cut(&report.origin));
-        // Only the name of a file has no slash.
+        // Only the name of a file contains no slash.
         if !origin.contains('/') {
             Self {
                 kind: "folder",

@@ -1,4 +1,4 @@
-//! What a provider offers, and its limits.
+//! The offers of a provider, and its limits.
 
 use serde::Serialize;
 
@@ -9,7 +9,7 @@ use larder_model::policy;
 /// Maximum number of names of one kind.
 const MAX_NAMES: usize = 100;
 
-/// What a provider offers. Of long lists, only the first names: the lists of the catalog have all of them.
+/// The offers of a provider. Long lists only contain the first names: the lists of the catalog contain all of them.
 #[derive(Debug, Serialize)]
 pub(super) struct Offers {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -19,14 +19,14 @@ pub(super) struct Offers {
     version: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     summary: Option<String>,
-    /// Whether it has more resources than the catalog holds.
+    /// Whether the provider has more resources than the catalog holds.
     has_more: bool,
     templates: Vec<String>,
     tools: Vec<String>,
     prompts: Vec<String>,
-    /// URI prefixes that it claims.
+    /// The URI prefixes that the provider claims.
     claims: Vec<String>,
-    /// What was omitted from its lists, and why.
+    /// What was omitted from the provider's lists, and why.
     omitted: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! The path `/api/providers`: all components, whether they are served or not.
+//! The path `/api/providers`: all components, served or not.
 
 use axum::extract::State;
 use axum::response::Response;

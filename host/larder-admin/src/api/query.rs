@@ -20,7 +20,7 @@ impl<T: DeserializeOwned, S: Sync> FromRequestParts<S> for ApiQuery<T> {
     }
 }
 
-/// The name in the path: that of a provider, after the name of its team where there are teams.
+/// The name in the path: the name of a provider. If there are teams, the name of its team precedes it.
 pub(super) struct NameInPath(pub(super) String);
 
 impl<S: Send + Sync> FromRequestParts<S> for NameInPath {
@@ -42,7 +42,7 @@ pub(super) fn id(name: &str, text: Option<&str>) -> Result<Option<u64>, ApiError
     text.parse().map(Some).map_err(bad)
 }
 
-/// Whether a text contains another one, whatever the case of its letters. `needle` is in lower case.
+/// Whether a text contains another text. The case of letters is ignored. `needle` is in lower case.
 pub(super) fn contains(text: &str, needle: &str) -> bool {
     needle.is_empty() || text.to_lowercase().contains(needle)
 }

@@ -23,7 +23,7 @@ use larder_model::resource::{self, CompletionRequest, Content, ReadResult};
 use larder_model::uri::Uri;
 use larder_runtime::memory_budget::{MemoryCharge, MemoryUse, Refused};
 
-/// Responses that take this many bytes are written on a thread of their own.
+/// Responses with at least this many bytes are written on a separate thread.
 const LARGE: u64 = 256 << 10;
 
 #[derive(Deserialize)]
@@ -83,7 +83,7 @@ struct Completed {
     has_more: bool,
 }
 
-/// A response, and the memory that is charged for it until it is sent.
+/// A response, and the memory that is charged for the response until it is sent.
 struct ChargedBytes {
     bytes: Vec<u8>,
     _charge: MemoryCharge,
@@ -105,7 +105,7 @@ pub(super) async fn read(
     let uri = Uri::parse(&uri).map_err(|error| ApiError::bad_request(error.to_string()))?;
     let call = caller.call(&admin, &operator)?;
     let started = Instant::now();
-    // Boxed: the future of a read is large, and those of the other paths would have room for it.
+    // Boxed: the future of a read is large, and the futures of the other paths would reserve space for it.
     let result = Box::pin(admin.gateway()?.read(&call, &uri, None))
         .await
         .map_err(api_error)?;
@@ -190,7 +190,7 @@ fn answer(
     };
     let mut bytes = serde_json::to_vec(&answer).map_err(ApiError::failed)?;
     bytes.push(b'\n');
-    // Escapes can make it larger than was expected.
+    // Escapes can make the response larger than expected.
     let more = (bytes.capacity() as u64).saturating_sub(charge.bytes());
     charge.grow_again(more).map_err(no_memory)?;
     let body = Body::from(Bytes::from_owner(ChargedBytes {
@@ -263,7 +263,7 @@ impl Admin {
         self.0.sources.gateway.get().ok_or_else(starting)
     }
 
-    /// Charges what the response takes, before it is allocated.
+    /// Charges the memory for the response before it is allocated.
     fn charge(&self, call: &resource::Call, result: &ReadResult) -> Result<MemoryCharge, ApiError> {
         let team = call
             .caller
@@ -274,7 +274,7 @@ impl Admin {
             .sources
             .memory
             .team(&team.unwrap_or_else(TeamName::default_team));
-        // The base64 of a blob is there twice: before and after it is copied into the response.
+        // The base64 text of a blob exists twice: before and after it is copied into the response.
         let bytes = result.wire_size() as u64 * 3;
         let charge = memory.charge(MemoryUse::Responses, call.caller.as_ref(), bytes);
         charge.map_err(no_memory)

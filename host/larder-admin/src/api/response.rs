@@ -1,4 +1,4 @@
-//! The common form of responses: errors, and lists that are returned in parts.
+//! The common form of responses: errors, and lists in parts.
 
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::response::json;
 
-/// Why a request is not answered with what it asks for. The status of the response is that of the kind.
+/// Why a request has no result. The kind determines the status of the response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ApiError {
     /// The status.
     pub(crate) status: StatusCode,
     /// A word for programs: `not-found`.
     pub(crate) code: &'static str,
-    /// A sentence for people, which says what to do.
+    /// A sentence for people, which tells them what to do.
     pub(crate) message: String,
 }
 
@@ -27,7 +27,7 @@ impl ApiError {
         }
     }
 
-    /// What the path names does not exist.
+    /// The object in the path does not exist.
     pub(crate) fn not_found(message: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_FOUND, "not-found", message)
     }
@@ -91,7 +91,7 @@ pub(crate) fn cut(text: &str) -> String {
     text[..text.floor_char_boundary(MAX_TEXT)].to_owned()
 }
 
-/// The parameters that every list has.
+/// The common parameters of all lists.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub(crate) struct PageQuery {
     limit: Option<String>,
@@ -119,7 +119,7 @@ impl<T> Page<T> {
 }
 
 impl PageQuery {
-    /// The number of items that the client asks for.
+    /// The number of items that the client requests.
     pub(crate) fn limit(&self) -> Result<usize, ApiError> {
         let Some(text) = self.limit.as_ref().filter(|text| !text.is_empty()) else {
             return Ok(DEFAULT_LIMIT);
@@ -133,13 +133,13 @@ impl PageQuery {
         })
     }
 
-    /// The cursor, if there is one.
+    /// The cursor; none if the request has none.
     pub(crate) fn cursor(&self) -> Option<&str> {
         self.cursor.as_deref().filter(|cursor| !cursor.is_empty())
     }
 
-    /// Returns one part of these items, whose order must not depend on the request. `key` returns what identifies an
-    /// item, and is the cursor: a part begins after the item that the cursor names.
+    /// Returns one part of these items. The order of the items must not depend on the request. `key` returns the
+    /// identifier of an item, which is also the cursor: a part begins after the item that the cursor names.
     pub(crate) fn page<T>(
         &self,
         items: impl IntoIterator<Item = T>,

@@ -1,4 +1,4 @@
-//! The paths `/api/session`, `/api/login` and `/api/logout`: who uses the page, and the cookie of its session.
+//! The paths `/api/session`, `/api/login` and `/api/logout`: the user of the page, and the cookie of the session.
 
 use std::fmt::Display;
 use std::net::IpAddr;
@@ -24,7 +24,7 @@ use larder_runtime::history::{Event, EventKind};
 /// Where browsers send the cookie.
 const COOKIE_PATH: &str = "/api";
 
-/// The sender of a request, and what it may do.
+/// The sender of a request, and the rights of the sender.
 #[derive(Debug, Serialize)]
 struct Session {
     subject: String,
@@ -99,7 +99,7 @@ pub(super) async fn login(
         peer,
         session: Some(session.clone()),
     };
-    // What cannot be recorded does not take effect.
+    // A login that cannot be recorded does not take effect.
     if let Err(error) = admin.record_session("login", &operator).await {
         authentication.close_session(&session);
         return Err(ApiError::unavailable("not-recorded", error));
@@ -137,7 +137,7 @@ pub(super) async fn logout(
     )
 }
 
-/// Sets the cookie of a session. It is sent over TLS only if the page was.
+/// Sets the cookie of a session. If the page was sent over TLS, the cookie is only sent over TLS.
 fn with_cookie(mut response: Response, id: &str, seconds: u64, headers: &HeaderMap) -> Response {
     let origin = headers
         .get(ORIGIN)
@@ -179,7 +179,7 @@ impl Admin {
 
     fn record_refused_login(&self, denied: &Denied, peer: Option<IpAddr>) {
         let outcome = match denied {
-            // One line for each attempt would fill the log.
+            // A line for each attempt would fill the log.
             Denied::TooManyAttempts(_) => return,
             Denied::MissingScope(_) => "forbidden",
             _ => "unauthorized",
@@ -199,7 +199,7 @@ fn peer_text(peer: Option<IpAddr>) -> String {
     peer.map(|peer| peer.to_string()).unwrap_or_default()
 }
 
-/// Creates the record of what an operator does.
+/// Creates the record of an operator's action.
 pub(super) fn operator_event<'a>(
     operation: &'static str,
     outcome: &'a str,

@@ -1,4 +1,4 @@
-//! The path `/api/teams`: the quotas of each team and their use, and who uses it.
+//! The path `/api/teams`: the quotas of each team, their use, and the callers of the team.
 
 use axum::extract::State;
 use axum::response::Response;
@@ -13,7 +13,7 @@ use larder_model::policy::QuotaUse;
 use larder_runtime::history::VolumeReport;
 use larder_runtime::metrics::Metrics;
 
-/// Maximum number of callers of a team: those with the most requests.
+/// Maximum number of callers of a team: the callers with the most requests.
 const MAX_CALLERS: usize = 50;
 
 #[derive(Debug, Deserialize)]
@@ -26,9 +26,10 @@ pub(super) struct TeamsQuery {
 struct Team {
     name: String,
     providers: usize,
-    /// Empty if the configuration has no teams: then there are no quotas.
+    /// Empty if the configuration has no teams, because then there are no quotas.
     quotas: Vec<Quota>,
-    /// The largest first, since the server started. A caller of several teams is in each of them, with all of its requests.
+    /// The callers with the most requests since the server started, largest first. A caller of several teams is listed
+    /// in each team, with all of its requests.
     callers: Vec<Caller>,
 }
 

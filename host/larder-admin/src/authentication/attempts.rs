@@ -8,9 +8,9 @@ use larder_runtime::connection_slots::Source;
 
 /// How many wrong tokens a client can send at once.
 const BURST: u32 = 10;
-/// The time until it can send one more.
+/// The time until the client can send one more token.
 const REFILL: Duration = Duration::from_secs(2);
-/// Maximum number of clients that are remembered.
+/// Maximum number of clients in the table.
 const MAX_CLIENTS: usize = 1_000;
 
 /// The wrong tokens of each client.
@@ -22,8 +22,8 @@ pub(super) struct Attempts(Mutex<HashMap<Source, Instant>>);
 pub(crate) struct TooManyAttempts(pub(crate) Duration);
 
 impl Attempts {
-    /// Checks a token with `is_valid`, unless the client has sent too many wrong ones. A client cannot gain attempts by
-    /// sending several at the same time.
+    /// Checks a token with `is_valid`, unless the client has sent too many wrong tokens. A client does not gain
+    /// attempts if it sends several tokens at the same time.
     pub(super) fn check(
         &self,
         client: Source,
@@ -31,7 +31,7 @@ impl Attempts {
         is_valid: impl FnOnce() -> bool,
     ) -> Result<bool, TooManyAttempts> {
         let mut table = self.table();
-        // The value is the time at which the client has all its attempts again.
+        // The value is the time at which all attempts of the client are available again.
         let full_at = table.get(&client).copied().unwrap_or(now).max(now);
         let after = full_at + REFILL;
         if let Some(wait) = after
@@ -53,8 +53,8 @@ impl Attempts {
     }
 }
 
-/// Forgets clients that have all their attempts again. If there are none, forgets all: that many clients have as many
-/// attempts anyway.
+/// Removes clients whose attempts are all available again. If there are none, removes all clients: an attacker with
+/// this many addresses has many attempts in any case.
 fn make_room(table: &mut HashMap<Source, Instant>, now: Instant) {
     if table.len() >= MAX_CLIENTS {
         table.retain(|_, full_at| *full_at > now);

@@ -14,11 +14,11 @@ pub(crate) const LIFETIME: Duration = Duration::from_secs(8 * 3600);
 /// Random bytes in an id.
 const ID_BYTES: usize = 32;
 
-/// All sessions, by the digest of their id. What is in the memory of the server opens no session.
+/// All sessions, by the digest of their id. The data in the memory of the server cannot be used to open a session.
 #[derive(Default)]
 pub(super) struct Sessions(Mutex<HashMap<Digest, (PageSession, Credential)>>);
 
-/// The secrets of a new session, which only its client has.
+/// The secrets of a new session. Only its client has them.
 pub(crate) struct NewSession {
     pub(crate) id: String,
     pub(crate) csrf: String,
@@ -26,7 +26,7 @@ pub(crate) struct NewSession {
 }
 
 impl Sessions {
-    /// Opens a session for the owner of a credential that expires at this time, if at all.
+    /// Opens a session for the owner of a credential. The credential may expire at this time.
     pub(super) fn open(
         &self,
         credential: Credential,
@@ -55,7 +55,7 @@ impl Sessions {
             .cloned()
     }
 
-    /// Whether the session was not ended.
+    /// Whether the session is still open.
     pub(super) fn is_open(&self, session: &PageSession) -> bool {
         self.table().contains_key(&session.id)
     }

@@ -25,7 +25,7 @@ impl std::fmt::Debug for AdminEvents {
 }
 
 impl HttpTransport {
-    /// Requests go to this path of an admin address. That of a Unix socket has no path of its own.
+    /// Requests are sent to this path of an admin address. The address of a Unix socket has no path of its own.
     pub(crate) fn for_admin(
         admin: &str,
         path: &str,
@@ -45,12 +45,12 @@ impl HttpTransport {
         })
     }
 
-    /// The URL as the user knows it.
+    /// The URL that the user entered.
     pub(crate) fn url(&self) -> String {
         self.url.to_string()
     }
 
-    /// Sends a request without a body, or with this JSON, and returns the body of the response.
+    /// Sends a request with this JSON, or without a body, and returns the body of the response.
     pub(crate) async fn call_admin(&self, json: Option<String>) -> Result<Vec<u8>, ClientError> {
         let request = match json {
             Some(json) => self.client.post(self.target.clone()).body(json),

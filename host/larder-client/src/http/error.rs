@@ -16,7 +16,7 @@ pub(super) fn request_error(url: &Url, error: &reqwest::Error) -> ClientError {
             why,
         };
     }
-    // The innermost cause is the one that a user understands.
+    // Users understand the innermost cause.
     let mut cause: &dyn std::error::Error = error;
     while let Some(deeper) = cause.source() {
         cause = deeper;
@@ -38,11 +38,11 @@ pub(super) fn request_error(url: &Url, error: &reqwest::Error) -> ClientError {
     }
 }
 
-/// Why a certificate was rejected, if that is the cause of an error.
+/// If an error was caused by a rejected certificate: why the certificate was rejected.
 fn certificate_error(error: &reqwest::Error) -> Option<String> {
     let mut cause: Option<&(dyn std::error::Error + 'static)> = error.source();
     while let Some(error) = cause {
-        // The source of an I/O error is that of the error in it, not this error itself.
+        // The source of an I/O error is the source of the inner error, not the inner error itself.
         let inner = error
             .downcast_ref::<std::io::Error>()
             .and_then(std::io::Error::get_ref);

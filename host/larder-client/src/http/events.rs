@@ -9,10 +9,10 @@ const MAX_RETRY_DELAY: Duration = Duration::from_secs(30);
 #[derive(Debug, Default)]
 pub(super) struct SseParser {
     buffer: Vec<u8>,
-    /// The bytes of the buffer that contain no line break.
+    /// The number of bytes in the buffer that contain no line break.
     searched: usize,
     data: Option<String>,
-    /// The id of the event that is incomplete.
+    /// The id of the incomplete event.
     id: Option<String>,
     last_event_id: Option<String>,
     retry_delay: Option<Duration>,
@@ -30,7 +30,7 @@ impl SseParser {
             .saturating_add(self.data.as_ref().map_or(0, String::len))
     }
 
-    /// Returns the last id of a complete event. The stream can be resumed from there.
+    /// Returns the last id of a complete event. The stream can be resumed after this event.
     pub(super) fn last_event_id(&self) -> Option<&str> {
         self.last_event_id.as_deref()
     }
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     fn check(stream: &str, expected: &[&str]) {
-        // As one chunk, and one byte at a time.
+        // The stream arrives as one chunk, and one byte at a time.
         for size in [stream.len(), 1] {
             let mut parser = SseParser::default();
             let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! Where requests are sent, and what is sent with each of them.
+//! The address for requests, and the options that apply to all requests.
 
 use std::path::PathBuf;
 
@@ -7,17 +7,17 @@ use reqwest::{Certificate, Url};
 
 use crate::error::ClientError;
 
-/// The URL of requests over a Unix socket. The path is that of the endpoint.
+/// The URL of requests over a Unix socket. The path is the path of the endpoint.
 const SOCKET_TARGET: &str = "http://localhost/mcp";
 
-/// What is sent with each request.
+/// The options that apply to all requests.
 #[derive(Clone, Default)]
 pub(crate) struct HttpOptions {
     /// A bearer token.
     pub(crate) token: Option<String>,
     /// Additional headers.
     pub(crate) headers: Vec<(String, String)>,
-    /// Certificates (PEM) that are trusted besides those of the system.
+    /// Certificates (PEM) that are trusted in addition to the certificates of the system.
     pub(crate) ca: Option<Vec<u8>>,
     /// Whether credentials may be sent over plain HTTP to another machine.
     pub(crate) insecure: bool,
@@ -25,9 +25,9 @@ pub(crate) struct HttpOptions {
 
 /// Where requests are sent.
 pub(super) struct Target {
-    /// The URL as the user knows it, for errors.
+    /// The URL that the user entered, for errors.
     pub(super) url: Url,
-    /// The URL that requests have.
+    /// The URL to which requests are sent.
     pub(super) request_url: Url,
     pub(super) socket: Option<PathBuf>,
 }
@@ -88,7 +88,7 @@ impl HttpOptions {
         Ok(headers)
     }
 
-    /// The certificates that are trusted besides those of the system.
+    /// The certificates that are trusted in addition to the certificates of the system.
     pub(super) fn certificates(&self) -> Result<Vec<Certificate>, ClientError> {
         let Some(pem) = &self.ca else {
             return Ok(Vec::new());
@@ -100,7 +100,7 @@ impl HttpOptions {
     }
 }
 
-/// Whether the URL is one of this machine.
+/// Whether the URL leads to this machine.
 pub(super) fn is_local(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
     host == "localhost"

@@ -68,8 +68,8 @@ impl MessageStream {
         }
     }
 
-    /// Returns where to resume after the end. None if the server sent no event ids or the attempts are used
-    /// up.
+    /// Returns where to resume the stream after its end. None if the server sent no event ids, or if no attempts are
+    /// left.
     pub(super) fn resume_point(&mut self) -> Option<ResumePoint> {
         let last_event_id = self.events.last_event_id()?.to_owned();
         self.attempts = self.attempts.saturating_add(1);

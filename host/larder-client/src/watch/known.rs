@@ -1,4 +1,4 @@
-//! What a watch knows of the content of its URIs, to find after a reconnection what changed in the meantime.
+//! The content of a watch's URIs, which is compared after a reconnection to find changes in the meantime.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -8,13 +8,13 @@ use serde_json::{Map, Value, json};
 use crate::error::ClientError;
 use crate::listen::ListeningClient;
 
-/// The hash of the content of each URI, as far as it could be read.
+/// The hash of the content of each URI that could be read.
 #[derive(Debug, Default)]
 pub(super) struct KnownContents(HashMap<String, u64>);
 
 impl KnownContents {
-    /// Reads these URIs. Returns those that differ from what was known, or of which nothing is known. Fails if the server
-    /// is gone before all are read: then the next comparison has the same to compare with.
+    /// Reads these URIs. Returns the URIs whose content differs from the known content or was unknown. Fails if the
+    /// server is gone before all URIs are read: then the known content stays the same for the next comparison.
     pub(super) async fn compare(
         &mut self,
         listening: &mut ListeningClient,
@@ -39,8 +39,9 @@ impl KnownContents {
         Ok(differ)
     }
 
-    /// Reads a URI and remembers its content. Whoever is told of a change afterwards reads at least as new content, so that
-    /// a later change is found. Without an answer, nothing is known, and the next comparison reports the URI.
+    /// Reads a URI and stores the hash of its content. A client that is notified of a change afterwards reads content
+    /// that is at least as new, so a later change is found. Without an answer, the content is unknown, and the next
+    /// comparison reports the URI.
     pub(super) async fn read(&mut self, listening: &mut ListeningClient, uri: &str) {
         let answer = read(listening, uri).await.ok();
         self.record(uri, answer);
@@ -54,7 +55,7 @@ impl KnownContents {
     }
 }
 
-/// Returns the hash of the content of a URI, or of the error that the server answers.
+/// Returns the hash of the content of a URI, or of the error that the server returns.
 async fn read(listening: &mut ListeningClient, uri: &str) -> Result<u64, ClientError> {
     let params = Map::from_iter([("uri".to_owned(), json!(uri))]);
     match listening.request::<Value>("resources/read", params).await {
@@ -64,7 +65,7 @@ async fn read(listening: &mut ListeningClient, uri: &str) -> Result<u64, ClientE
     }
 }
 
-/// Whether the server cannot answer any more.
+/// Whether the server cannot answer requests any more.
 fn is_gone(error: &ClientError) -> bool {
     matches!(error, ClientError::Unreachable { .. } | ClientError::Closed)
 }

@@ -6,23 +6,23 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// What the server does with a request.
+/// The reply of the server to a request.
 enum Reply {
-    /// It supports the modern era.
+    /// The server supports the modern era.
     Discovered,
-    /// It accepts the subscription to these URIs.
+    /// The server accepts the subscription to these URIs.
     Listening(&'static [&'static str]),
     /// The resource has this content.
     Content(&'static str),
-    /// The same, and then it ends the stream of the subscription.
+    /// The resource has this content, and then the server ends the stream of the subscription.
     LastContent(&'static str),
-    /// It closes all connections.
+    /// The server closes all connections.
     Gone,
 }
 
 use Reply::{Content, Discovered, Gone, LastContent, Listening};
 
-/// Replies to one request after the other, each on a connection of its own.
+/// Replies to one request after another, each on a separate connection.
 fn serve(listener: &TcpListener, replies: &[Reply]) {
     let mut listening = None;
     for reply in replies {
@@ -82,8 +82,8 @@ fn send(mut connection: TcpStream, id: &Value, result: &Value) {
     .unwrap();
 }
 
-/// Watches `x:1` and `x:2` at a server that ends the subscription once both have the content `one`, and then replies
-/// like this. Returns what happens until something changes.
+/// Watches `x:1` and `x:2` at a server that ends the subscription when both have the content `one`, and then sends
+/// these replies. Returns the events until the first change.
 async fn watch_until_change(later: Vec<Reply>) -> Vec<String> {
     let mut replies = vec![Discovered, BOTH, Content("one"), LastContent("one")];
     replies.extend(later);
@@ -122,7 +122,7 @@ const BOTH: Reply = Listening(&["x:1", "x:2"]);
 #[tokio::test]
 async fn a_server_that_is_gone_again_changes_nothing() {
     let events = watch_until_change(vec![
-        // A server that stops may still accept connections, but not for long.
+        // A stopping server may still accept connections for a short time.
         Discovered,
         BOTH,
         Content("two"),

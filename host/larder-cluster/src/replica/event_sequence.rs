@@ -1,21 +1,21 @@
-//! Finds that events of another replica were lost, by their numbers.
+//! Uses the numbers of events to find out that events of another replica were lost.
 
 use std::time::{Duration, Instant};
 
-/// How long an event may be on its way after the sender announced that it was sent.
+/// How long an event may be in transit after the sender announced that it was sent.
 const DELIVERY_TIME: Duration = Duration::from_secs(1);
 
 /// The events of one sender.
 #[derive(Debug, Default)]
 pub(super) struct EventSequence {
-    /// The number of events that were sent before the next one; none before anything is known of the sender.
+    /// The number of events that were sent before the next one; none if the sender is not known yet.
     expected: Option<u64>,
-    /// A number of events that the sender announced, and when.
+    /// A number of events that the sender announced, and the time of the announcement.
     announced: Option<(u64, Instant)>,
 }
 
 impl EventSequence {
-    /// Records events that arrived, by the number of the first one. Returns whether events before them were lost.
+    /// Records arrived events. `first` is the number of the first event. Returns whether earlier events were lost.
     pub(super) fn received(&mut self, first: u64, count: u64) -> bool {
         let is_lost = self.expected.is_some_and(|expected| first > expected);
         self.expected = Some(
@@ -26,7 +26,7 @@ impl EventSequence {
         is_lost
     }
 
-    /// Records how many events the sender has sent. They may still be on their way.
+    /// Records how many events the sender has sent. The events may still be in transit.
     pub(super) fn announced(&mut self, sent: u64, now: Instant) {
         let expected = *self.expected.get_or_insert(sent);
         if sent > expected && self.announced.is_none() {
@@ -45,7 +45,7 @@ impl EventSequence {
         is_lost
     }
 
-    /// Forgets what was received: the next event is the first one.
+    /// Resets the record: the next event counts as the first one.
     pub(super) fn restart(&mut self) {
         *self = Self::default();
     }

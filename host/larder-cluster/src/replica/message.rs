@@ -1,5 +1,5 @@
-//! What replicas send each other. Unknown fields are ignored, so that replicas of different versions understand each
-//! other during an upgrade.
+//! The messages between replicas. Unknown fields are ignored, so that replicas of different versions can exchange
+//! messages during an upgrade.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,22 +8,22 @@ use super::uri_hash::{HashList, SetDigest};
 /// The number of hashes in one message, of less than 512 KiB.
 pub(super) const MAX_HASHES: usize = 16 << 10;
 
-/// The value in the bucket of leases: that a replica is alive, and what it sent.
+/// The value in the bucket of leases: shows that a replica is alive, and what it sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Lease {
     /// The version of the program.
     pub(crate) version: String,
-    /// How long it is alive without another message.
+    /// How long the replica is alive without another message.
     pub(crate) milliseconds: u64,
     /// The number of the last batch of interest.
     pub(crate) batch: u64,
-    /// The digest of what it watches after this batch.
+    /// The digest of the watched URIs after this batch.
     pub(crate) watched: SetDigest,
     /// The number of events that were sent.
     pub(crate) events: u64,
 }
 
-/// A change of what a replica watches.
+/// A change of the URIs that a replica watches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct InterestBatch {
     /// Counts the batches of a replica from 1.
@@ -34,7 +34,7 @@ pub(crate) struct InterestBatch {
     pub(crate) removed: HashList,
 }
 
-/// A part of what a replica watches.
+/// A part of the URIs that a replica watches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SnapshotPart {
     /// The last batch that the snapshot contains.

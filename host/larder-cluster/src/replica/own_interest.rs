@@ -1,16 +1,16 @@
-//! What this replica watches, and which part of it the others were not told yet.
+//! The URIs that this replica watches, and the changes that were not sent to the other replicas yet.
 
 use std::collections::{HashMap, HashSet};
 
 use super::message::{InterestBatch, MAX_HASHES, SnapshotPart};
 use super::uri_hash::{HashList, SetDigest, UriHash};
 
-/// What this replica watches.
+/// The URIs that this replica watches.
 #[derive(Debug, Default)]
 pub(super) struct OwnInterest {
     hashes: HashSet<UriHash>,
     digest: SetDigest,
-    /// What was added (true) or removed since the last batch.
+    /// The hashes that were added (true) or removed (false) since the last batch.
     unsent: HashMap<UriHash, bool>,
     last_batch: u64,
 }
@@ -30,7 +30,7 @@ impl OwnInterest {
         }
     }
 
-    /// What is added and removed again before a batch is not sent.
+    /// If a hash is added and removed again before a batch, it is not sent.
     fn note(&mut self, hash: UriHash, is_added: bool) {
         if self.unsent.remove(&hash).is_none() {
             self.unsent.insert(hash, is_added);
@@ -49,7 +49,7 @@ impl OwnInterest {
         !self.unsent.is_empty()
     }
 
-    /// Returns what the others have to be told.
+    /// Returns the changes that must be sent to the other replicas.
     pub(super) fn take_batches(&mut self) -> Vec<InterestBatch> {
         let unsent: Vec<_> = self.unsent.drain().collect();
         let batches = unsent.chunks(MAX_HASHES).map(|chunk| {
@@ -68,13 +68,13 @@ impl OwnInterest {
         batches.collect()
     }
 
-    /// The number of the last batch, and the digest after it. Nothing may be unsent.
+    /// The number of the last batch, and the digest after it. All changes must have been sent.
     pub(super) fn sent(&self) -> (u64, SetDigest) {
         debug_assert!(!self.has_unsent(), "the digest contains what was not sent");
         (self.last_batch, self.digest)
     }
 
-    /// Everything, for a replica that missed a batch. Nothing may be unsent.
+    /// All hashes, for a replica that missed a batch. All changes must have been sent.
     pub(super) fn snapshot(&self) -> Vec<SnapshotPart> {
         let (batch, _) = self.sent();
         let hashes: Vec<_> = self.iter().collect();

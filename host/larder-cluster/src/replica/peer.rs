@@ -1,4 +1,4 @@
-//! Another replica: whether it is alive, and whether what is known of its interest is complete.
+//! Another replica: whether it is alive, and whether its interest is completely known.
 
 use std::time::{Duration, Instant};
 
@@ -7,25 +7,25 @@ use super::message::{InterestBatch, Lease, MAX_HASHES, SnapshotPart};
 use super::seal_record::{MessageKind, SealRecord};
 use super::uri_hash::{SetDigest, UriHash};
 
-/// How long a batch may be on its way after the sender announced it.
+/// How long a batch may be in transit after the sender announced it.
 const DELIVERY_TIME: Duration = Duration::from_secs(1);
 /// How long a snapshot may take before it is requested again.
 const SNAPSHOT_TIMEOUT: Duration = Duration::from_secs(5);
-/// The number of batches that wait for a snapshot. More of them make another snapshot necessary.
+/// The maximum number of batches that wait for a snapshot. If there are more, another snapshot is necessary.
 const MAX_WAITING: usize = 256;
 
-/// The number of hashes in them.
+/// The maximum number of hashes in the waiting batches.
 const MAX_WAITING_HASHES: usize = 4 * MAX_HASHES;
-/// The number of parts of a snapshot, which has as many hashes as a replica stores.
+/// The maximum number of parts of a snapshot, which can have as many hashes as a replica stores.
 const MAX_PARTS: usize = 256;
 
 /// Another replica.
 #[derive(Debug)]
 pub(super) struct Peer {
     pub(super) version: String,
-    /// When something was first heard of it.
+    /// When the first message of the replica arrived.
     heard: Instant,
-    /// When its lease was last seen, and how long it lasts.
+    /// When the lease of the replica was last seen, and how long it lasts.
     pub(super) lease: Option<(Instant, Duration)>,
     pub(super) is_alive: bool,
     pub(super) seals: SealRecord,
@@ -33,21 +33,22 @@ pub(super) struct Peer {
     pub(super) interest: PeerInterest,
 }
 
-/// What is known of the interest of another replica. The hashes themselves are in the index of all replicas.
+/// The known interest of another replica. The hashes themselves are in the index of all replicas.
 #[derive(Debug, Default)]
 pub(super) struct PeerInterest {
     /// The last batch that was applied.
     batch: u64,
     pub(super) digest: SetDigest,
-    /// Whether nothing is missing, as far as is known. Only then this replica relies on it.
+    /// Whether the interest is complete, as far as this replica knows. Only in this case, this replica relies on the
+    /// other one.
     pub(super) is_complete: bool,
-    /// What the lease says, until it was compared.
+    /// The content of the lease, until it was compared.
     announced: Option<(u64, SetDigest)>,
-    /// Since when a batch is missing that the lease mentions.
+    /// The time since which a batch is missing that the lease mentions.
     behind_since: Option<Instant>,
     needs_snapshot: bool,
-    /// Whether its messages may be those of a replica that has ended, sent again by somebody else: it seals them, and has
-    /// not answered a request of this replica yet.
+    /// Whether another sender may be repeating messages of a stopped replica: the messages have seals, and the replica
+    /// has not answered a request of this replica yet.
     needs_answer: bool,
     requested_at: Option<Instant>,
     waiting: Vec<InterestBatch>,
@@ -68,7 +69,7 @@ impl Peer {
         }
     }
 
-    /// When its lease ended, or will end. The lease of a peer that is known only by its messages has ended.
+    /// When the lease ended or will end. If only messages of a peer are known, its lease has ended.
     pub(super) fn lease_end(&self) -> Instant {
         self.lease
             .and_then(|(seen, lease)| seen.checked_add(lease))
@@ -81,7 +82,7 @@ impl Peer {
         self.seals.admit(kind, sequence)
     }
 
-    /// Records that the lease was renewed. It counts for at most this time.
+    /// Records that the lease was renewed. The lease counts for at most this time.
     pub(super) fn renew(&mut self, lease: Lease, max: Duration, now: Instant) {
         self.version = lease.version;
         self.lease = Some((now, Duration::from_millis(lease.milliseconds).min(max)));
@@ -91,19 +92,19 @@ impl Peer {
         self.interest.compare(now);
     }
 
-    /// Ends the life of a peer whose lease ended.
+    /// Marks a peer as stopped if its lease ended.
     pub(super) fn expire(&mut self, now: Instant) {
         self.is_alive &= now < self.lease_end();
     }
 
-    /// Whether this replica relies on it to check what it watches.
+    /// Whether this replica relies on the peer to check the URIs that the peer watches.
     pub(super) fn is_candidate(&self) -> bool {
         self.is_alive && self.interest.is_complete && !self.interest.needs_answer
     }
 }
 
 impl PeerInterest {
-    /// Compares with what the lease says.
+    /// Compares the known interest with the lease.
     fn compare(&mut self, now: Instant) {
         let Some((batch, digest)) = self.announced else {
             return;
@@ -128,7 +129,7 @@ impl PeerInterest {
         }
     }
 
-    /// Takes a batch that can be applied now. Others wait, or are known already.
+    /// Accepts a batch that can be applied now. Other batches wait, or are already known.
     pub(super) fn accept(&mut self, batch: InterestBatch) -> Option<InterestBatch> {
         if batch.number <= self.batch {
             return None;
@@ -159,7 +160,7 @@ impl PeerInterest {
         self.compare(now);
     }
 
-    /// Collects the parts of a snapshot. Returns all hashes once it is complete.
+    /// Collects the parts of a snapshot. Returns all hashes when the snapshot is complete.
     pub(super) fn snapshot_part(&mut self, part: SnapshotPart) -> Option<Vec<UriHash>> {
         let is_expected = self.needs_snapshot || self.needs_answer;
         if !is_expected || part.parts > MAX_PARTS {
@@ -190,7 +191,7 @@ impl PeerInterest {
         )
     }
 
-    /// Ends the wait for a snapshot, which was applied. Returns the batches that came after it.
+    /// Ends the wait for a snapshot, after it was applied. Returns the batches that came after the snapshot.
     pub(super) fn complete(&mut self) -> Vec<InterestBatch> {
         self.needs_snapshot = false;
         self.requested_at = None;
@@ -200,14 +201,14 @@ impl PeerInterest {
         std::mem::take(&mut self.waiting)
     }
 
-    /// Does not rely on it before the next lease confirms it: messages may have been lost.
+    /// Messages may have been lost, so the peer is not relied on before its next lease confirms its interest.
     pub(super) fn doubt(&mut self) {
         self.is_complete = false;
         self.announced = None;
         self.behind_since = None;
     }
 
-    /// Forgets what waits for a snapshot.
+    /// Removes the batches that wait for a snapshot.
     pub(super) fn release(&mut self) {
         (self.waiting, self.parts) = Default::default();
         self.doubt();

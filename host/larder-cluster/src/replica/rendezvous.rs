@@ -1,10 +1,10 @@
-//! Rendezvous hashing: of the replicas that watch a URI, the one with the highest weight checks it. When a replica joins
-//! or leaves, only its own URIs move.
+//! Rendezvous hashing: of the replicas that watch a URI, the one with the highest weight checks it. When a replica
+//! joins or leaves, only the URIs of this replica move.
 
 use super::uri_hash::UriHash;
 use crate::replica_id::ReplicaId;
 
-/// The weight of a replica for a URI. All replicas compute the same.
+/// The weight of a replica for a URI. All replicas compute the same weight.
 pub(super) fn weight(replica: ReplicaId, uri: UriHash) -> (u64, ReplicaId) {
     let [high, low] = [(uri.0 >> 64) as u64, uri.0 as u64];
     (mix(mix(replica.number() ^ low) ^ high), replica)

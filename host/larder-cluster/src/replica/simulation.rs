@@ -1,5 +1,5 @@
-//! A simulation of many replicas with a simulated clock: how much they send, and which of them polls. It runs the code of
-//! the server; only the network, the clients and the clock are simulated.
+//! A simulation of many replicas with a simulated clock: how much they send, and which replica polls a URI. It runs the
+//! code of the server; only the network, the clients and the clock are simulated.
 
 mod bus;
 mod measure;
@@ -44,7 +44,7 @@ fn run(size: Size) {
     let phase = |world: &mut World, name: &str, act: &mut dyn FnMut(&mut World)| {
         world.begin_phase();
         act(world);
-        // The connections of clients have settled, and every lease that ended was noticed.
+        // The connections of clients have settled, and all ended leases were detected.
         world.run(seconds(16));
         let phase = world.end_phase(name);
         println!("{phase}");

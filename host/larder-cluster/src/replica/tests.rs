@@ -1,4 +1,4 @@
-//! Tests of one replica and its knowledge of another.
+//! Tests of one replica and its knowledge about another replica.
 
 use super::*;
 
@@ -126,7 +126,7 @@ fn a_lost_batch_is_replaced_by_a_snapshot() {
         [],
         "it was requested"
     );
-    // A batch that overtakes the snapshot waits for it.
+    // A batch that arrives before the snapshot waits for the snapshot.
     two.other.watch(&hashes(5000..5001), &[]);
     let next = two.other.take_batches().remove(0);
     two.own.batch_received(two.other.id, next, two.now);
@@ -190,9 +190,9 @@ fn what_is_gone_is_forgotten() {
     assert!(two.own.peers.is_empty());
 }
 
-/// What `other` would send with seals, and its answers to requests.
+/// Messages of `other` with seals, and its answers to requests.
 impl Two {
-    /// The other replica seals its messages from now on.
+    /// From now on, the other replica seals its messages.
     fn sealed(&mut self, kind: MessageKind, sequence: u64) -> bool {
         self.own
             .admits(self.other.id, kind, Some(sequence), self.now)
@@ -232,14 +232,14 @@ fn nobody_relies_on_a_replica_that_answers_no_request() {
     two.own.watch(&hashes(0..1000), &[]);
     two.own.renewed(two.now);
     two.other.watch(&hashes(0..1000), &[]);
-    // A lease and a batch, which may be those of a replica that has ended.
+    // A lease and a batch, which may be messages of a stopped replica.
     assert!(two.sealed(MessageKind::Interest, 1) && two.sealed(MessageKind::Lease, 2));
     two.deliver_all();
     assert_eq!(two.polled(), 1000);
     assert_eq!(two.pass(Duration::ZERO).snapshots, [two.other.id]);
     two.deliver_snapshot();
     assert!((400..600).contains(&two.polled()), "{}", two.polled());
-    // From now on, what it sends is used.
+    // From now on, the messages of the replica are used.
     assert!(two.sealed(MessageKind::Interest, 3));
     two.other.watch(&[], &hashes(0..500));
     two.deliver_all();

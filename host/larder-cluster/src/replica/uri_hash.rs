@@ -1,4 +1,4 @@
-//! What replicas tell each other instead of a watched URI: a hash of it, and a digest of a set of hashes.
+//! The hashes that replicas send instead of watched URIs, and the digest of a set of hashes.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
@@ -30,7 +30,7 @@ impl UriHash {
     }
 }
 
-/// The digest of a set of hashes. Adding and removing one hash costs the same, whatever the size of the set.
+/// The digest of a set of hashes. Adding or removing one hash takes the same time for a set of any size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct SetDigest {
     /// The number of hashes.

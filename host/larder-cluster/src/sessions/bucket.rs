@@ -1,5 +1,5 @@
-//! The bucket of the sessions. Its entries expire when they are not stored again for the idle timeout of sessions: NATS 2.9
-//! has no expiry of single keys, so the timeout is a part of the name of the bucket.
+//! The bucket of the sessions. Its entries expire if they are not stored again within the idle timeout of sessions.
+//! NATS 2.9 has no expiry of single keys, so the timeout is a part of the name of the bucket.
 
 use std::time::Duration;
 
@@ -15,9 +15,9 @@ use crate::bucket::{self, NewBucket};
 use crate::node::Node;
 use larder_mcp::{Loaded, SessionKey, StoredValue};
 
-/// The header with what all replicas know of a session.
+/// The header with the part of a session that all replicas use.
 const HEAD: &str = "Larder-Session";
-/// The header of what NATS stores in place of a value that was removed.
+/// The header of the entry with which NATS replaces a removed value.
 const OPERATION: &str = "KV-Operation";
 /// The shortest time that a session is kept.
 const MIN_AGE: Duration = Duration::from_secs(10);
@@ -49,7 +49,7 @@ impl SessionBucket {
         Ok(bucket)
     }
 
-    /// Looks for the bucket again, which may have been deleted.
+    /// Searches for the bucket again, because it may have been deleted.
     pub(super) async fn forget(&self) {
         *self.0.lock().await = None;
     }
@@ -60,7 +60,7 @@ impl SessionBucket {
         key: SessionKey,
     ) -> Result<Loaded, async_nats::Error> {
         let bucket = self.open(node).await?;
-        // Asks the leader: other servers of a NATS cluster may not have the newest value.
+        // The request is sent to the leader, because other servers of a NATS cluster may not have the newest value.
         let message = match bucket
             .stream
             .get_last_raw_message_by_subject(&subject(&bucket, key))
@@ -89,7 +89,7 @@ impl SessionBucket {
         })
     }
 
-    /// Stores a value. Returns its revision, or none if the key has another revision than expected.
+    /// Stores a value. Returns its revision. Returns none if the key has another revision than expected.
     pub(super) async fn put(
         &self,
         node: &Node,
@@ -137,12 +137,12 @@ fn subject(bucket: &Store, key: SessionKey) -> String {
     format!("{}{key}", bucket.prefix)
 }
 
-/// The head of a stored session. `None` if this is no session.
+/// The head of a stored session. `None` if this is not a session.
 pub(super) fn head(headers: &HeaderMap) -> Option<Vec<u8>> {
     BASE64.decode_to_vec(headers.get(HEAD)?.as_str()).ok()
 }
 
-/// Whether this is what remains of a session that was removed.
+/// Whether this is the entry of a removed session.
 pub(super) fn is_removed(headers: &HeaderMap) -> bool {
     headers
         .get(OPERATION)

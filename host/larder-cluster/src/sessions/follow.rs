@@ -1,5 +1,5 @@
-//! Follows the bucket of the sessions: a list of all of them after each connection, and then each change. Only heads are
-//! transferred.
+//! Follows the bucket of the sessions: a list of all sessions after each connection, and then each change. Only heads
+//! are transferred.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use larder_mcp::{SessionKey, StoreChange};
 
 /// The time between two attempts.
 const RETRY_DELAY: Duration = Duration::from_millis(500);
-/// How long the start may take.
+/// The time limit for the start.
 const START_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Follows the bucket until the server stops.
@@ -42,7 +42,7 @@ pub(super) async fn follow(
                     bucket.forget().await;
                     tokio::time::sleep(RETRY_DELAY).await;
                 },
-                // Changes may have been missed, also if the connection was made again meanwhile.
+                // Changes may have been missed, also if the connection was made again in the meantime.
                 _ = connected.changed() => {}
             }
         }

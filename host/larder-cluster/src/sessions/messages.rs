@@ -21,7 +21,7 @@ pub(super) struct Outgoing {
     pub(super) payload: Bytes,
 }
 
-/// The subject of messages to a replica, or to all.
+/// The subject of messages to one replica, or to all replicas.
 pub(super) fn subject(node: &Node, replica: Option<&str>) -> String {
     node.subject(&format!("session.{}", replica.unwrap_or(ALL)))
 }
@@ -47,7 +47,7 @@ pub(super) async fn receive(node: Arc<Node>, received: mpsc::Sender<PeerMessage>
     }
 }
 
-/// The subscriptions outlive the connection: the client makes them again.
+/// The subscriptions remain after the connection ends: the client creates them again.
 async fn subscribe(node: &Node) -> Result<SelectAll<Subscriber>, SubscribeError> {
     let own = node.id.to_string();
     let mut all = Vec::new();

@@ -22,16 +22,16 @@ pub struct AuditLine<'a> {
     pub request: Option<&'a RawValue>,
     /// The subject of the credential.
     pub subject: Option<&'a str>,
-    /// The issuer of the credential; none if it is a token of this server.
+    /// The issuer of the credential; none if the credential is a static token of this server.
     pub issuer: Option<&'a str>,
     /// The name of the token, or the id (`jti`) of the JWT.
     pub token: Option<&'a str>,
-    /// The address of the client; none if it is not connected over TCP.
+    /// The address of the client; none if the client is not connected over TCP.
     pub peer: Option<IpAddr>,
     /// The operator that made the request on behalf of the subject, through the admin address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operator: Option<&'a str>,
-    /// The team of the provider; if none was called, all teams of the caller, separated by commas.
+    /// The team of the provider. If no provider was called: all teams of the caller, separated by commas.
     pub team: Cow<'a, str>,
     /// The requested URI or template; none for a list.
     pub uri: Option<&'a str>,
@@ -53,7 +53,7 @@ pub struct AuditLine<'a> {
     /// The number of items on the page of a list, or of proposed values.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub items: Option<usize>,
-    /// The TCP connections that guests attempted for it.
+    /// The TCP connections that guests attempted for this operation.
     #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "connections")]
     pub connections: Vec<ConnectionRecord>,
     /// Bytes of content.
@@ -99,7 +99,7 @@ pub struct AuditEvent<'a> {
     /// The digest of its component.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub digest: Option<&'a str>,
-    /// The components, or what was approved, or what is wrong.
+    /// The components, the approved requests, or the problems.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub details: &'a [String],
 }

@@ -1,5 +1,5 @@
-//! The file of the audit log. It is reopened when its path leads to another file, so that log rotation works.
-//! A write that fails leaves whole lines only: what a full disk truncated is removed and written again.
+//! The file of the audit log. It is reopened when its path leads to another file, so that log rotation works. After a
+//! failed write, the file contains whole lines only: a line that a full disk truncated is removed and written again.
 
 use std::fs::{self, OpenOptions};
 use std::io;
@@ -19,7 +19,7 @@ pub(super) enum LogFile {
 pub(super) struct NamedFile {
     path: PathBuf,
     file: fs::File,
-    /// Whether the file ends in the middle of a line, which could not be removed.
+    /// Whether the file ends in the middle of a line that could not be removed.
     has_fragment: bool,
     /// Whether each write is followed by a sync.
     sync: bool,
@@ -44,8 +44,7 @@ impl LogFile {
         }
     }
 
-    /// Writes whole lines, and removes from the buffer those that need not be written again, also if the write
-    /// fails.
+    /// Writes whole lines. Also after a failed write, removes the lines from the buffer that need not be written again.
     pub(super) fn write(&mut self, lines: &mut Vec<u8>) -> io::Result<()> {
         self.reopen_if_moved()?;
         match self {
@@ -84,7 +83,7 @@ impl NamedFile {
         if self.sync && result.is_ok() {
             result = self.file.sync_data();
         }
-        // What a failed sync has left on the disk is unknown, so all of it is written again.
+        // After a failed sync it is unknown what is on the disk, so all lines are written again.
         let kept = if self.sync && result.is_err() {
             0
         } else {
@@ -97,8 +96,8 @@ impl NamedFile {
         result
     }
 
-    /// Removes the end of a failed write, of which `done` bytes were written and `kept` stay. Does nothing if
-    /// another process has written to the file too. Returns whether it is removed.
+    /// Removes the end of a failed write, of which `done` bytes were written and `kept` bytes stay. Does nothing if
+    /// another process has also written to the file. Returns whether the end was removed.
     fn truncate(&self, before: u64, done: usize, kept: usize) -> bool {
         let is_alone = self
             .file
@@ -115,8 +114,8 @@ fn whole_lines(text: &[u8]) -> usize {
         .map_or(0, |at| at + 1)
 }
 
-/// Writes as much as possible. Returns the number of bytes that were written, and the error if that is not
-/// all.
+/// Writes as much as possible. Returns the number of bytes that were written, and the error if some bytes were not
+/// written.
 fn write_most(out: &mut impl io::Write, bytes: &[u8]) -> (usize, io::Result<()>) {
     let mut done = 0;
     while done < bytes.len() {

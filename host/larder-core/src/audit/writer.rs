@@ -13,12 +13,12 @@ use larder_runtime::drain::Drain;
 use larder_runtime::health::{Health, Impact};
 use larder_runtime::metrics::Metrics;
 
-/// Maximum number of lines in one write. All answers that wait for a line wait for one write, or two.
+/// Maximum number of lines in one write. Answers that wait for a line thus wait for at most two writes.
 const BATCH: usize = 1_024;
 /// Delay before a failed write is repeated.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
-/// A write that takes longer may never return: for example to a dead mount, or to a pipe whose reader is
-/// stuck.
+/// A write that takes longer may never return, for example a write to a dead mount, or to a pipe whose reader has
+/// stopped.
 const SLOW_WRITE: Duration = Duration::from_secs(5);
 /// The name under which problems are reported to health.
 const HEALTH_KEY: &str = "audit";
@@ -30,7 +30,7 @@ pub(super) struct LogWriter {
     pub(super) on_full: OnFull,
     pub(super) metrics: Metrics,
     pub(super) health: Health,
-    /// Whether the message that the log cannot be written was logged.
+    /// Whether a message has already been logged that the log cannot be written.
     pub(super) has_failed: bool,
     pub(super) is_dropping: Arc<AtomicBool>,
     pub(super) reopen: Arc<Notify>,
@@ -65,7 +65,7 @@ impl LogWriter {
                 .collect();
             let is_written = self.write(parts.concat(), count).await;
             for line in lines.drain(..) {
-                // This fails only when nobody waits any more.
+                // This fails only when no operation waits any more.
                 if let Some(written) = line.written.filter(|_| is_written) {
                     _ = written.send(());
                 }
@@ -77,8 +77,7 @@ impl LogWriter {
         }
     }
 
-    /// Writes until everything is written, or until the write is given up. Returns whether everything is
-    /// written.
+    /// Writes until all bytes are written or the write is given up. Returns whether all bytes are written.
     async fn write(&mut self, mut bytes: Vec<u8>, count: usize) -> bool {
         let counts = |bytes: &[u8]| bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
         let mut left = count as u64;
@@ -147,8 +146,8 @@ impl LogWriter {
         }
     }
 
-    /// Logs a failure once, and reports it to health until it is resolved. With [`OnFull::Wait`], no read is
-    /// answered.
+    /// Logs a failure once, and reports it to health until it is resolved. With [`OnFull::Wait`], no read is answered
+    /// in the meantime.
     fn report_failure(&mut self, why: &str) {
         let (consequence, impact) = match self.on_full {
             OnFull::Wait => ("reads wait", Impact::AllTeams),

@@ -36,7 +36,7 @@ pub fn watch<'a>(readers: impl IntoIterator<Item = &'a Reader>) -> Watch {
         .map(|reader| reader.cell.clone())
         .collect();
     let mut watch = Watch::new(cells.iter().map(|cell| &cell.hub));
-    // The changes of one catalog are exact.
+    // One catalog reports its changes exactly, so only several catalogs are compared.
     if cells.len() > 1 {
         watch.compare(LastSeen::new(move || {
             let catalogs: Vec<_> = cells.iter().map(|cell| cell.now.load_full()).collect();
@@ -59,12 +59,12 @@ struct CatalogCell {
     update_queue: UpdateQueue,
     hub: WatchHub,
     notification_events: NotificationEvents,
-    /// Increases with each catalog.
+    /// Increases with each new catalog.
     published: watch_channel::Sender<u64>,
 }
 
 impl CatalogCell {
-    /// Records that a URI has new content.
+    /// Records that the content of a URI is new.
     fn record_update(&self, uri: &Uri) {
         self.updates.record(uri);
         self.update_queue.uri(uri);
@@ -77,7 +77,7 @@ impl CatalogCell {
             .lists_changed(&self.team, lists, clients);
     }
 
-    /// Records for operators that this number of watchers was notified of a URI.
+    /// Records for operators how many watchers were notified of a URI.
     fn notified(&self, uri: &Uri, clients: usize) {
         let provider = || {
             self.now
@@ -109,7 +109,7 @@ impl Writer {
         self.cell.lists_changed(self.current().changed_lists(&old));
     }
 
-    /// Notifies the watchers of the list of resources of a change that the catalog does not show.
+    /// Notifies the watchers of the list of resources that the list changed in a way that the catalog does not show.
     pub fn list_changed(&self) {
         self.cell.lists_changed(Lists::RESOURCES);
     }
@@ -120,7 +120,7 @@ impl Writer {
         self.cell.notified(uri, self.cell.hub.provider_updated(uri));
     }
 
-    /// Records that any content of this provider may have changed. Its list may be the same as before.
+    /// Records that any content of this provider may have changed, also if its list is the same as before.
     pub(crate) fn may_have_changed(&self, provider: &ProviderName) {
         self.cell.update_queue.provider(provider);
     }
@@ -138,7 +138,7 @@ impl Writer {
     }
 }
 
-/// Knows the watched URIs and notifies their watchers. It cannot publish.
+/// Stores which URIs are watched, and notifies their watchers. It cannot publish.
 #[derive(Debug, Clone)]
 pub struct Notifier {
     cell: Arc<CatalogCell>,
@@ -147,14 +147,14 @@ pub struct Notifier {
 impl Notifier {
     /// Notifies the watchers of this URI that its content changed.
     pub fn updated(&self, uri: &Uri) {
-        // Recorded before the notification: a notified client reads again, and must not get a cached
+        // The update is recorded before the notification: a notified client reads again, and must not get a cached
         // response.
         self.cell.record_update(uri);
         self.cell.notified(uri, self.cell.hub.updated(uri));
     }
 
-    /// Records that another replica found that this URI has new content: cached responses are not used any more. The
-    /// watchers are notified when a check finds it here.
+    /// Records that another replica found new content of this URI: cached responses are not used any more. The watchers
+    /// are notified when a check on this replica finds the content.
     pub(crate) fn changed_elsewhere(&self, uri: &Uri) {
         self.cell.record_update(uri);
     }
@@ -165,7 +165,7 @@ impl Notifier {
         self.cell.update_queue.anything();
     }
 
-    /// Records what a check of a URI found, if it found anything, and notifies the watchers if they must be.
+    /// Records what a check of a URI found, if it found anything. Notifies the watchers if the content differs.
     pub(crate) fn checked(&self, uri: &Uri, state: Option<ContentState>, notify: bool) {
         if notify {
             self.cell.record_update(uri);
@@ -174,11 +174,11 @@ impl Notifier {
             .notified(uri, self.cell.hub.checked(uri, state, notify));
     }
 
-    /// Records that the content of this URI is known now, so that later changes of it are found. Returns whether a
-    /// client was told before that it is subscribed.
+    /// Records that the content of this URI is known now, so that later changes of the content are found. Returns
+    /// whether a client was told before that it is subscribed.
     pub(crate) fn settle(&self, uri: &Uri) -> bool {
-        // A client that reads after it subscribed must not get an older response from the cache: no change would be
-        // found after that.
+        // A client that reads after it subscribed must not get an older response from the cache: no later change would
+        // correct that response.
         self.cell.updates.record(uri);
         self.cell.hub.settle(uri)
     }
@@ -207,7 +207,7 @@ impl Reader {
         &self.cell.team
     }
 
-    /// Whether both read the same catalog.
+    /// Whether both readers read the same catalog.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.cell, &other.cell)
     }
@@ -222,8 +222,8 @@ impl Reader {
         self.cell.updates.now()
     }
 
-    /// Returns whether there was no update of this URI since then. May return false without an update, but
-    /// never true after one.
+    /// Returns whether the URI had no update since then. The result may be false although there was no update, but it
+    /// is never true after an update.
     pub(crate) fn unchanged_since(&self, time: LogicalTime, uri: &Uri) -> bool {
         self.cell.updates.unchanged_since(time, uri)
     }

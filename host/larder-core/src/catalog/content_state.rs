@@ -1,5 +1,5 @@
-//! What is known of the content of a watched URI. A client that stores it, and watches the URI again after a restart of
-//! the server, is notified only if the content differs.
+//! What is known about the content of a watched URI. A client that stores this state, and watches the URI again after a
+//! restart of the server, is notified only if the content differs.
 
 use serde::{Deserialize, Serialize};
 

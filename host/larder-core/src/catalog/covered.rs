@@ -1,25 +1,25 @@
-//! What one catalog has and callers of two teams do not get from it, because the catalog of their earlier team covers
-//! it.
+//! What the catalog of one team has and the callers of two teams cannot get, because the catalog of their earlier team
+//! takes precedence.
 
 use std::sync::Arc;
 
 use super::{Catalog, Offer};
 use larder_model::name::ProviderName;
 
-/// Maximum number of entries that are compared, and of steps for that.
+/// Maximum number of entries that are compared, and of steps that the comparison takes.
 const MAX_ENTRIES: usize = 10_000;
 const MAX_STEPS: usize = 1 << 24;
-/// The number that is counted; there may be more.
+/// The count stops at this number.
 const MAX_COUNT: usize = 1_000;
 
-/// What an earlier team covers.
+/// The parts of a catalog that the catalog of an earlier team covers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Covered {
-    /// The first provider that has such an entry, tool or prompt.
+    /// The first provider whose entry, tool or prompt is covered.
     pub provider: ProviderName,
-    /// The first one: a URI, or the name of a tool or prompt.
+    /// The first covered item: a URI, or the name of a tool or prompt.
     pub example: String,
-    /// How many there are, at least.
+    /// The number of covered items; there may be more.
     pub count: usize,
 }
 
@@ -27,7 +27,8 @@ pub struct Covered {
 type Example<'a> = (&'a Arc<Offer>, String);
 
 impl Catalog {
-    /// Returns what of this catalog an earlier one covers. Both may be large, so that not everything is compared.
+    /// Returns which parts of this catalog an earlier catalog covers. Both catalogs may be large, so only a part of the
+    /// entries is compared.
     pub fn covered_by(&self, earlier: &Self) -> Option<Covered> {
         let mut covered = self
             .covered_entries(earlier)

@@ -20,19 +20,19 @@ pub struct Definitions {
     pub tools: Vec<Arc<OfferedTool>>,
     /// The prompts, sorted by name.
     pub prompts: Vec<Arc<OfferedPrompt>>,
-    /// The names of tools that were offered before, and whose definitions now wait for approval. No other provider's
-    /// tool is offered under such a name.
+    /// The names of tools that were offered before, and whose definitions now wait for approval. Tools of other
+    /// providers with these names are not offered.
     pub reserved: Vec<ToolName>,
 }
 
 /// A tool that clients can call.
 #[derive(Debug)]
 pub struct OfferedTool {
-    /// The name that clients see: that of the provider after the operator's prefix.
+    /// The name that clients see: the operator's prefix, then the name that the provider gave to the tool.
     pub name: ToolName,
     /// The tool as its provider defines it.
     pub tool: Tool,
-    /// The digest of everything that clients see of it.
+    /// The digest of everything that clients see of the tool.
     pub digest: Digest,
     /// The definition as clients receive it.
     pub rendered: Rendered,
@@ -48,7 +48,7 @@ pub struct OfferedPrompt {
     pub name: String,
     /// The prompt as its provider defines it.
     pub prompt: Prompt,
-    /// The digest of everything that clients see of it.
+    /// The digest of everything that clients see of the prompt.
     pub digest: Digest,
     /// The definition as clients receive it.
     pub rendered: Rendered,
@@ -68,7 +68,7 @@ impl Definitions {
 }
 
 impl OfferedTool {
-    /// Compiles the schemas of a tool. Fails if one is invalid, or if the name with the prefix is too long.
+    /// Compiles the schemas of a tool. Fails if a schema is invalid, or if the name with the prefix is too long.
     pub(crate) fn new(tool: Tool, prefix: &str) -> Result<Self, String> {
         Self::with_pattern_size(tool, prefix, pattern::size_limit(1))
     }
@@ -147,7 +147,7 @@ impl OfferedPrompt {
     }
 }
 
-/// The digest of the definition of a tool. Operators approve definitions by it.
+/// Returns the digest of the definition of a tool. Operators approve the definition with this digest.
 pub(crate) fn tool_digest(tool: &Tool) -> Digest {
     let Tool {
         name,

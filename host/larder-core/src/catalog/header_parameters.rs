@@ -4,9 +4,9 @@
 use http::HeaderName;
 use serde_json::{Map, Value};
 
-/// The keyword, whose value is the end of the header's name.
+/// The keyword in the schema. Its value is the end of the name of the header.
 const KEYWORD: &str = "x-mcp-header";
-/// Types whose values have one text each.
+/// Types whose values each have exactly one text.
 const TYPES: [&str; 3] = ["string", "integer", "boolean"];
 
 /// An argument that clients also send as a header.
@@ -19,14 +19,15 @@ pub struct HeaderParameter {
 }
 
 impl HeaderParameter {
-    /// Returns those of a schema. Fails if one is not as the protocol requires, because clients then reject the tool.
+    /// Returns the header parameters of a schema. Fails if a parameter violates the protocol, because clients then
+    /// reject the tool.
     pub(crate) fn all(schema: &Value) -> Result<Vec<Self>, String> {
         let mut found = Vec::new();
         collect(schema, &mut Vec::new(), &mut found)?;
         Ok(found)
     }
 
-    /// The value in the arguments of a call. Null counts as missing.
+    /// Returns the value in the arguments of a call. Null counts as missing.
     pub fn value<'a>(&self, arguments: &'a Value) -> Option<&'a Value> {
         let value = self
             .path

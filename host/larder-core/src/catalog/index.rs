@@ -11,7 +11,7 @@ use larder_model::uri::Uri;
 type TemplateRef = (usize, usize);
 /// The index of an offer in the catalog, and of a tool or prompt in the offer.
 type DefinitionRef = (usize, usize);
-/// The index of an offer in the catalog, and of a tool in the offer; none if the name is only reserved.
+/// The index of an offer in the catalog, and of a tool in the offer; no index of a tool if the name is only reserved.
 type ToolRef = (usize, Option<usize>);
 
 #[derive(Debug, Default)]
@@ -144,7 +144,7 @@ impl Index {
         self.tools.get(name).copied()
     }
 
-    /// Makes a name free that the server itself uses.
+    /// Removes the tool with this name, because the server itself uses the name.
     pub(super) fn remove_tool(&mut self, name: &str) {
         self.tools.remove(name);
     }
@@ -173,7 +173,8 @@ impl Index {
     }
 }
 
-/// Values by prefix. A lookup takes one step for each different prefix length, whatever the number of values.
+/// Values by prefix. A lookup takes one step for each different prefix length, and the number of values does not
+/// matter.
 #[derive(Debug)]
 pub(super) struct PrefixMap<T> {
     by_prefix: HashMap<Box<str>, Vec<T>>,

@@ -10,7 +10,7 @@ use larder_model::resource::{Details, Entry, Icon, Metadata, Role, Scope, Templa
 pub(super) fn list_digest(
     entries: &[Arc<Entry>],
     templates: &[Arc<Template>],
-    // Only whether there are more entries: a cursor may differ each time.
+    // The digest contains only whether there are more entries, because the cursor may differ each time.
     is_partial: bool,
     scope: Scope,
 ) -> Digest {

@@ -1,5 +1,5 @@
-//! How long the lists of all offers together may be retained by clients. Computed once for a catalog, not for
-//! each page.
+//! How long clients may retain the lists of all offers together. The time is computed once for a catalog, not for each
+//! page.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -23,7 +23,7 @@ impl Expiry {
         }
     }
 
-    /// Removes the time limit, so that a merge takes that of the other offers.
+    /// Removes the time limit, so that a merge takes the time limit of the other offers.
     pub(super) fn without_time_limit(self) -> Self {
         Self {
             until: None,
@@ -57,7 +57,7 @@ impl Expiry {
 pub(super) struct ListExpiry {
     entries: Option<Expiry>,
     templates: Option<Expiry>,
-    /// When the first of them should be refreshed; `None` for never.
+    /// When the first of the lists should be refreshed; `None` for never.
     refresh_at: Option<Instant>,
 }
 

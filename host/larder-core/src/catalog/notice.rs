@@ -1,4 +1,4 @@
-//! Reports for operators: what is not served, or not from the provider that offers it, and why.
+//! Reports for operators: what is not served, or is served from another provider than expected, and why.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -12,7 +12,7 @@ use larder_runtime::log_limit::shorten;
 /// Maximum number of sentences about collisions.
 const MAX_SENTENCES: usize = 20;
 
-/// A revision that waits for approval, because it requests more than it may have.
+/// A revision that waits for approval, because it requests more than is approved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PendingApproval {
     /// The team.
@@ -23,9 +23,9 @@ pub struct PendingApproval {
     pub digest: Digest,
     /// The requested lines that are not approved.
     pub lines: BTreeSet<String>,
-    /// What the revision requests besides, and may have.
+    /// The requested lines that are approved already.
     pub unchanged: BTreeSet<String>,
-    /// What the serving revision has, and this one does not request.
+    /// The lines that the serving revision has and this revision does not request.
     pub dropped: BTreeSet<String>,
     /// The tools that are not offered until their definitions are approved.
     pub tools: Vec<WithheldTool>,
@@ -38,7 +38,7 @@ pub struct PendingApproval {
 pub struct WithheldTool {
     /// The tool with the definition that is not approved.
     pub tool: Arc<OfferedTool>,
-    /// The tool as it was offered before, if that is known.
+    /// The tool in the form that was offered before, if this form is known.
     pub before: Option<Arc<OfferedTool>>,
 }
 
@@ -53,30 +53,30 @@ impl Eq for WithheldTool {}
 /// A component that is not served.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RejectedComponent {
-    /// The name of the provider, or what would be its name if it were valid.
+    /// The name of the provider; if the name is invalid, the text in its place.
     pub name: String,
-    /// Where it comes from, for people: the name of the file, or a registry reference.
+    /// Where the component comes from, for people: the name of the file, or a registry reference.
     pub origin: String,
     /// The digest of the component, if it could be read.
     pub digest: Option<Digest>,
     /// The cause, as a sentence.
     pub reason: String,
-    /// The end of what its guest wrote to stderr, without secrets, if it misbehaved.
+    /// If the guest misbehaved: the end of what it wrote to stderr, without secrets.
     pub stderr: String,
     /// Since when the component is rejected.
     pub since: SystemTime,
 }
 
-/// Two providers offer the same URI or template, or the same tool or prompt. It is served from one of them.
+/// Two providers offer the same URI, template, tool or prompt. It is served from one of them.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Collision {
     /// The URI, or the text of the template.
     pub what: String,
-    /// The provider that it is served from; none if it is the server itself.
+    /// The provider that serves it; none if the server itself serves it.
     pub owner: Option<ProviderName>,
     /// The other provider.
     pub loser: ProviderName,
-    /// Whether it is not served at all, because the tool of the owner waits for approval.
+    /// Whether neither provider serves it, because the tool of the owner waits for approval.
     pub is_reserved: bool,
 }
 
@@ -193,8 +193,8 @@ impl Collision {
 }
 
 impl RejectedComponent {
-    /// Keeps the time of the previous rejection if the reason is the same, and its stderr too, so that a
-    /// rejection that is repeated is not a new one.
+    /// Keeps the time and the stderr of the previous rejection if the reason is the same, so that a repeated rejection
+    /// does not count as a new one.
     pub(crate) fn keep_since(mut self, before: Option<&Self>) -> Self {
         if let Some(before) = before.filter(|b| {
             (&b.origin, b.digest, &b.reason) == (&self.origin, self.digest, &self.reason)
@@ -226,7 +226,8 @@ impl PendingApproval {
         }
     }
 
-    /// Adds the comparison with the serving revision: what the new one requests in all, and what the other one has.
+    /// Adds the comparison with the serving revision: all lines that the new revision requests, and all lines that the
+    /// serving revision has.
     pub(crate) fn compared(
         mut self,
         requests: &BTreeSet<String>,

@@ -7,14 +7,14 @@ use larder_model::name::{ProviderName, TeamName};
 use larder_model::uri::Uri;
 use larder_runtime::history::{Event, EventKind, EventLog};
 
-/// Records notifications, once it has an event log.
+/// Records notifications after [`Self::set_log`] was called.
 #[derive(Debug, Default)]
 pub(super) struct NotificationEvents(OnceLock<EventLog>);
 
 impl NotificationEvents {
     /// Records notifications in this log from now on.
     pub(super) fn set_log(&self, log: EventLog) {
-        // It is set once, when the catalog is created.
+        // The log is set once, when the catalog is created.
         _ = self.0.set(log);
     }
 

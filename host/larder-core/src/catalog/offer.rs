@@ -14,10 +14,9 @@ use larder_model::resource::{Entry, Freshness, Scope, Template};
 use larder_model::settings::Problem;
 use larder_sandbox::provider::{ProbeResult, Provider};
 
-/// The shortest time between two refreshes of a list, however short its time to live is.
+/// The shortest time between two refreshes of a list, also if the time to live is shorter.
 const MIN_REFRESH_INTERVAL: Duration = Duration::from_secs(1);
-/// After this time without a new list, a refresh is requested again. It is longer than a refresh takes under
-/// the usual limits.
+/// After this time without a new list, a refresh is requested again. A refresh takes less time under the usual limits.
 const REFRESH_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// One provider's part of the catalog.
@@ -27,17 +26,17 @@ pub struct Offer {
     pub provider: Arc<Provider>,
     /// The provider's display name.
     pub title: Option<String>,
-    /// The provider's own version.
+    /// The version that the provider declares for itself.
     pub version: Option<String>,
     /// A description for people.
     pub summary: Option<String>,
     /// Instructions for the model.
     pub instructions: Option<String>,
-    /// URI prefixes that the provider claims in addition to what it lists.
+    /// URI prefixes that the provider claims in addition to the URIs that it lists.
     pub claims: Vec<String>,
     /// The first entries, sorted by URI.
     pub entries: Vec<Arc<Entry>>,
-    /// The cursor after those entries, if there are more.
+    /// The cursor after the entries that the catalog holds, if there are more.
     pub next_cursor: Option<String>,
     /// The templates, sorted by text.
     pub templates: Vec<Arc<Template>>,
@@ -55,10 +54,10 @@ pub struct Offer {
     pub(crate) list_digest: Digest,
     freshness: Freshness,
     probed_at: Instant,
-    /// When a refresh was last requested. A newer list becomes an offer of its own.
+    /// When a refresh was last requested. A newer list is a new `Offer`.
     refresh_requested: Mutex<Option<Instant>>,
     schemes: BTreeSet<String>,
-    /// The mean size of its entries in a response; 0 if it has none.
+    /// The mean size of the provider's entries in a response; 0 if it has none.
     mean_entry_bytes: usize,
     /// The templates, by their literal prefix.
     pub(super) templates_by_prefix: PrefixMap<usize>,
@@ -73,7 +72,7 @@ impl Offer {
         generation: u64,
         priority: i32,
     ) -> Self {
-        // A stable sort: of two entries with the same URI, the provider's first one stays first.
+        // A stable sort: of two entries with the same URI, the entry that the provider listed first stays first.
         let entries = sorted(probed.entries, |a, b| a.uri.cmp(&b.uri));
         let templates = sorted(probed.templates, |a, b| {
             a.uri_template.as_str().cmp(b.uri_template.as_str())
@@ -109,7 +108,8 @@ impl Offer {
         self.provider.name()
     }
 
-    /// Returns the provider's name, after that of its team if it is not the default one.
+    /// Returns the full name of the provider: the name of its team, if that is not the default team, then the name of
+    /// the provider.
     pub(crate) fn full_name(&self) -> String {
         let team = self.provider.team().non_default();
         team.map_or_else(
@@ -118,7 +118,7 @@ impl Offer {
         )
     }
 
-    /// Estimates how many of its entries have this size together, at least one.
+    /// Estimates how many of the entries of this offer have this size together. The estimate is at least one.
     pub(crate) fn count_within(&self, bytes: usize) -> usize {
         bytes
             .checked_div(self.mean_entry_bytes)
@@ -131,8 +131,8 @@ impl Offer {
         Expiry::of(self.freshness, self.probed_at)
     }
 
-    /// Returns when its part of the list of entries expires. A personal list does not count: its freshness is
-    /// that of the answer to the caller.
+    /// Returns when the entries of this offer expire. A personal list does not count: the provider's answer to the
+    /// caller contains the freshness of a personal list.
     pub(super) fn entries_expiry(&self) -> Expiry {
         if self.is_personal() {
             self.expiry().without_time_limit()
@@ -149,7 +149,8 @@ impl Offer {
             .flatten()
     }
 
-    /// Returns whether the list depends on the caller. The catalog then holds the entries that the host sees.
+    /// Returns whether the list depends on the caller. Then the catalog holds the entries that the provider returned to
+    /// the host.
     pub(crate) fn is_personal(&self) -> bool {
         self.freshness.scope == Scope::Caller
     }

@@ -1,5 +1,5 @@
-//! The tools of the server itself, for clients that support only tools. They read resources and search in them, by way
-//! of the same functions as the methods for resources.
+//! The tools of the server itself, for clients that support only tools. They read resources and search in them with the
+//! functions that also serve the methods for resources.
 
 mod definitions;
 
@@ -49,13 +49,13 @@ pub struct ResourceArguments {
 
 /// The definitions, in the order of [`ResourceTool::ALL`].
 static DEFINITIONS: LazyLock<Vec<Arc<OfferedTool>>> = LazyLock::new(|| {
-    // A test compiles all of them.
+    // A test compiles all definitions.
     let offered = ResourceTool::ALL.map(|tool| OfferedTool::new(tool.definition(), "").ok());
     offered.into_iter().flatten().map(Arc::new).collect()
 });
 
 impl ResourceTool {
-    /// All of them.
+    /// All tools of the server.
     pub const ALL: [Self; 6] = [
         Self::ListResources,
         Self::ListResourceTemplates,
@@ -65,7 +65,7 @@ impl ResourceTool {
         Self::Fetch,
     ];
 
-    /// Its name.
+    /// The name of the tool.
     pub fn name(self) -> &'static str {
         match self {
             Self::ListResources => "list_resources",
@@ -82,7 +82,7 @@ impl ResourceTool {
         Self::ALL.into_iter().find(|tool| tool.name() == name)
     }
 
-    /// Returns the definitions of all of them.
+    /// Returns the definitions of all tools of the server.
     pub(crate) fn all_offered() -> &'static [Arc<OfferedTool>] {
         &DEFINITIONS
     }

@@ -1,6 +1,6 @@
-//! The routes of a URI: the exact entry first, then templates, then claims, then lists that the catalog holds in part.
-//! A provider with such a list is asked last if it has templates or claims, and the URI is none of theirs: that it has
-//! the URI is a guess then.
+//! The routes of a URI: the exact entry first, then templates, then claims, then lists of which the catalog holds a
+//! part. A provider of the last kind may have templates or claims that do not cover the URI. Such a provider is called
+//! last, because it is only a guess that it has the URI.
 
 use std::sync::Arc;
 
@@ -10,13 +10,13 @@ use larder_model::uri::Uri;
 use larder_sandbox::provider::CallError;
 use larder_uri_template::{Captures, MatchBudget};
 
-/// A way to ask for a URI.
+/// Why a provider may have a URI.
 #[derive(Debug)]
 pub enum Route<'a> {
     /// The provider lists the URI.
     Listed(&'a Arc<Offer>),
-    /// A template matches, with the values that the host extracted; or, with `None`, the provider may list
-    /// the URI.
+    /// A template matches, with the values that the host extracted. With `None`, the provider lists the URI or may list
+    /// it.
     Matched(&'a Arc<Offer>, Option<Match>),
     /// The URI starts with a prefix that the provider claims. The provider decides whether it has the URI.
     Claimed(&'a Arc<Offer>),
@@ -25,13 +25,13 @@ pub enum Route<'a> {
 }
 
 impl Catalog {
-    /// Returns all routes of a URI, the best first. Each provider has one route only.
+    /// Returns all routes of a URI, the best route first. Each provider has one route only.
     pub fn routes<'a>(&'a self, uri: &'a Uri) -> impl Iterator<Item = Route<'a>> + Send {
         self.owned_routes(uri)
             .chain(std::iter::once_with(move || self.guessed_routes(uri)).flatten())
     }
 
-    /// Returns all routes but the guesses.
+    /// Returns all routes except the guesses.
     pub(crate) fn owned_routes<'a>(
         &'a self,
         uri: &'a Uri,
@@ -71,7 +71,7 @@ impl Catalog {
         routes
     }
 
-    /// Returns the routes to providers with templates or claims whose lists may contain the URI nevertheless.
+    /// Returns the routes to providers whose templates or claims do not cover the URI, and whose lists may contain it.
     pub(crate) fn guessed_routes<'a>(
         &'a self,
         uri: &'a Uri,
@@ -84,8 +84,8 @@ impl Catalog {
             .map(|offer| Route::Matched(offer, None))
     }
 
-    /// Whether a read of this URI tries one of these providers before those of later teams. Adds the steps that this
-    /// took. A URI that takes too many is covered.
+    /// Whether a read of this URI tries one of these providers before the providers of later teams. Adds the steps that
+    /// the decision took. A URI that takes too many steps counts as covered.
     pub(crate) fn covers(&self, uri: &Uri, steps: &mut usize) -> bool {
         let mut budget = MatchBudget::default();
         let all = budget.steps_left();
@@ -113,8 +113,8 @@ impl Offer {
         !self.templates.is_empty() || !self.claims.is_empty()
     }
 
-    /// Matches a URI that the provider lists against its own templates. The provider listed the URI itself,
-    /// so unsafe values do not refuse it; they are only not passed on.
+    /// Matches a URI that the provider lists against its own templates. The provider listed the URI itself, so the read
+    /// is not refused if a value is unsafe; the values are then not passed to the provider.
     pub(crate) fn own_match(&self, uri: &Uri) -> Option<Match> {
         let uri_templates = self
             .templates_by_prefix
@@ -137,10 +137,10 @@ impl Offer {
         })
     }
 
-    /// Checks a provider's match for a URI with a claimed prefix. If the provider named one of its listed
-    /// templates, the last variable may contain slashes; the values are then extracted by the host and
-    /// checked as for any other template. Keys of the provider are kept if it returned the same values.
-    /// Other matches are passed on unchanged.
+    /// Checks a provider's match for a URI with a claimed prefix. If the provider named one of its listed templates,
+    /// the last variable may contain slashes; the values are then extracted by the host and checked as for any other
+    /// template. If the provider returned the same values, its keys are kept. A match without such a template is passed
+    /// on unchanged.
     pub(crate) fn claimed_match(
         &self,
         uri: &Uri,

@@ -1,12 +1,12 @@
-//! The lists of tools and prompts as clients see them, also of several catalogs together: if a tool of one catalog has
-//! the name of a tool in an earlier one, clients do not see it, and its changes are no changes for them.
+//! The lists of tools and prompts as clients see them. If clients see several catalogs together and a tool of one
+//! catalog has the name of a tool in an earlier one, clients do not see the later tool, and its changes do not count.
 
 use std::collections::HashSet;
 
 use super::Catalog;
 use larder_model::name::Digest;
 
-/// The digests of both lists.
+/// The digests of the lists of tools and of prompts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct SeenLists {
     pub(super) tools: Digest,
@@ -14,7 +14,7 @@ pub(super) struct SeenLists {
 }
 
 impl SeenLists {
-    /// The lists of these catalogs, of which an earlier one takes precedence.
+    /// Computes the lists of these catalogs. An earlier catalog takes precedence.
     pub(super) fn of(catalogs: &[&Catalog]) -> Self {
         let own_tools = catalogs.iter().any(|catalog| catalog.has_resource_tools());
         let mut reserved = HashSet::new();

@@ -1,5 +1,5 @@
-//! Providers that were served before, and are not now: their components are still loaded, or could not be loaded. What they
-//! would answer for is unavailable, and not unknown.
+//! Providers that were served before and are not served now: their components are still loaded, or could not be loaded.
+//! A request for one of their resources is answered with "unavailable", not with "not found".
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,16 +11,17 @@ use tokio::time::Instant;
 use super::Offer;
 use larder_model::name::ProviderName;
 
-/// Maximum number of prefixes of one provider. If it has more, its schemes take their place.
+/// Maximum number of prefixes of one provider. If it has more prefixes, its schemes replace them.
 const MAX_PREFIXES: usize = 200;
-/// When a client should try again, if it is not known when the component will be loaded. At least this, if it is.
+/// When a client should try again, if it is unknown when the component will be loaded. If the time is known, the client
+/// waits at least this long.
 const MIN_RETRY: Duration = Duration::from_secs(1);
 
 /// What the last served revision of a provider answered for, without its lists.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OfferRecord {
-    /// The beginnings of its URIs: claims, the literal beginnings of templates, and the common beginning of the URIs of each
-    /// scheme that it listed.
+    /// The prefixes of its URIs: claims, the literal beginnings of templates, and for each scheme the common beginning
+    /// of the listed URIs.
     prefixes: BTreeSet<String>,
     /// The names of its tools, as clients see them.
     tools: BTreeSet<String>,
@@ -28,14 +29,14 @@ pub struct OfferRecord {
     prompts: BTreeSet<String>,
 }
 
-/// A provider that was served before, and is not now.
+/// A provider that was served before and is not served now.
 #[derive(Debug, Clone)]
 pub struct UnavailableProvider {
     /// The provider.
     pub provider: ProviderName,
-    /// What it answered for.
+    /// What the provider answered for.
     pub record: Arc<OfferRecord>,
-    /// When its component is loaded again, if that is known.
+    /// When the next attempt to load its component begins, if that is known.
     pub retry_at: Option<Instant>,
 }
 
@@ -104,8 +105,9 @@ impl UnavailableProvider {
     }
 }
 
-/// Returns the common beginning of the listed URIs of each scheme. A list that the catalog holds in part, or that depends on
-/// the caller, may have any URI of these schemes; without entries for the host, of any scheme.
+/// Returns the common beginning of the listed URIs of each scheme. A list that the catalog holds in part, or that
+/// depends on the caller, may contain any URI of these schemes. If it has no entries for the host, it may contain any
+/// URI of any scheme.
 fn listed_prefixes(offer: &Offer) -> Vec<String> {
     let has_others = offer.next_cursor.is_some() || offer.is_personal();
     if has_others && offer.entries.is_empty() {
@@ -137,7 +139,7 @@ fn common_prefix<'a>(one: &'a str, other: &str) -> &'a str {
     &one[..end]
 }
 
-/// Removes prefixes that others cover. Too many are replaced by their schemes.
+/// Removes prefixes that other prefixes cover. If there are too many, their schemes replace them.
 fn limited(prefixes: BTreeSet<String>) -> BTreeSet<String> {
     let needed = without_covered(prefixes);
     if needed.len() <= MAX_PREFIXES {
@@ -149,7 +151,7 @@ fn limited(prefixes: BTreeSet<String>) -> BTreeSet<String> {
 
 fn without_covered(prefixes: BTreeSet<String>) -> BTreeSet<String> {
     let mut needed: Vec<String> = Vec::new();
-    // A prefix is before everything that it covers.
+    // A prefix is sorted before all texts that it covers.
     for prefix in prefixes {
         if !needed.last().is_some_and(|last| prefix.starts_with(last)) {
             needed.push(prefix);

@@ -1,5 +1,6 @@
 //! Hints that content may have changed, for the search index: the URIs whose update was noticed, and the providers that
-//! reported a change of their list. It is bounded: instead of many URIs, it contains their loss.
+//! reported a change of their list. The queue is bounded: if there are too many URIs, it only stores that URIs are
+//! missing.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};

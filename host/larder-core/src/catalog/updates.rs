@@ -1,6 +1,5 @@
-//! The times of the last updates of URIs, in a table of fixed size. Content that was read before an update
-//! must not be served from a cache. A hash collision costs an unnecessary call, but never serves outdated
-//! content.
+//! The times of the last updates of URIs, in a table of fixed size. Content that was read before an update must not be
+//! served from a cache. A hash collision causes an unnecessary call, but no outdated content.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -36,8 +35,7 @@ impl UpdateTimes {
         LogicalTime(self.count.load(Ordering::SeqCst))
     }
 
-    /// A read that starts between the two steps already sees the new content. Its time counts as after the
-    /// update.
+    /// A read that starts between the two steps already gets the new content. Its time counts as after the update.
     pub(super) fn record(&self, uri: &Uri) {
         let time = self.count.fetch_add(1, Ordering::SeqCst) + 1;
         self.slot(uri).fetch_max(time, Ordering::SeqCst);
@@ -56,7 +54,7 @@ impl UpdateTimes {
         self.now() == time || self.slot(uri).load(Ordering::SeqCst) <= time.0
     }
 
-    // A random hash key prevents a provider from choosing URIs that collide with another provider's.
+    // A random hash key prevents a provider from choosing URIs that collide with the URIs of another provider.
     fn slot(&self, uri: &Uri) -> &AtomicU64 {
         let hash = self.hasher.hash_one(uri);
         &self.last[(hash % SLOTS as u64) as usize]
@@ -77,7 +75,7 @@ mod tests {
         let after = updates.now();
         assert!(!updates.unchanged_since(before, &one));
         assert!(updates.unchanged_since(after, &one));
-        // Unless they collide, which has a probability of 1 in 4096.
+        // The two URIs differ in the table unless they collide, which has a probability of 1 in 4096.
         let apart = !std::ptr::eq(updates.slot(&one), updates.slot(&other));
         assert_eq!(updates.unchanged_since(before, &other), apart);
         updates.record_all();

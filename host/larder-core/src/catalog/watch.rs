@@ -1,5 +1,5 @@
-//! Listeners for changes. They receive states, not events: a change that is already pending is not added
-//! again, so a slow listener costs bounded memory and does not block others.
+//! Listeners for changes. They receive states, not events: a change that is already pending is not added again. So a
+//! slow listener uses bounded memory and does not block other listeners.
 
 mod last_seen;
 mod resumed;
@@ -33,14 +33,14 @@ pub enum Change {
 pub struct WatchEvents {
     /// URIs that were not watched before.
     pub added: HashSet<Uri>,
-    /// What watchers that continue after a restart knew of their URIs.
+    /// What resumed watchers knew about their URIs before a restart.
     pub resumed: HashMap<Uri, ContentState>,
     /// URIs whose update a provider reported. Their watchers have been notified.
     pub provider_updates: HashSet<Uri>,
 }
 
-/// The number of listeners at their own limit that a catalog allows. It determines the limit of URIs for all
-/// listeners together.
+/// How many listeners of a catalog may each reach the limit of one listener. The limit of URIs for all listeners
+/// together is computed from this number.
 const LISTENERS_AT_LIMIT: usize = 100;
 /// Limit of the watched URIs of one catalog, in bytes.
 const MAX_URI_BYTES: usize = 32 << 20;
@@ -56,13 +56,14 @@ struct HubState {
     next_id: u64,
     listeners: HashMap<u64, Arc<Listener>>,
     by_uri: HashMap<Uri, BTreeSet<u64>>,
-    /// The URIs of all listeners and their bytes. A URI counts once for each listener.
+    /// The number of the URIs of all listeners, and their bytes. A URI counts once for each listener.
     usage: UriUsage,
     limit: UriUsage,
-    /// The results of the last checks of watched URIs. Their watchers were notified, or a change is pending.
+    /// The results of the last checks of watched URIs. For each result, the watchers were notified, or a notification
+    /// is pending.
     known: HashMap<Uri, ContentState>,
     unsettled: Unsettled,
-    /// Holds only watched URIs, so that it is bounded even without a consumer.
+    /// Contains only watched URIs, so that it is bounded even without a consumer.
     events: WatchEvents,
     wake: Arc<Notify>,
 }
@@ -104,7 +105,7 @@ impl PendingChanges {
 }
 
 impl Lists {
-    /// All lists.
+    /// All four kinds of lists.
     pub const ALL: Self = Self {
         resources: true,
         tools: true,
@@ -174,7 +175,7 @@ impl WatchHub {
         }
     }
 
-    /// Notifies the listeners of changed lists. Returns how many there are.
+    /// Notifies the listeners of changed lists. Returns how many listeners there are.
     pub(super) fn lists_changed(&self, lists: Lists) -> usize {
         if lists == Lists::default() {
             return 0;
@@ -190,12 +191,12 @@ impl WatchHub {
         notified
     }
 
-    /// Notifies the listeners of a URI. Returns how many there are.
+    /// Notifies the listeners of a URI. Returns how many listeners there are.
     pub(super) fn updated(&self, uri: &Uri) -> usize {
         lock(&self.state).mark_updated(uri)
     }
 
-    /// Does the same for an update that the provider reported.
+    /// Notifies the listeners of an update that the provider reported.
     pub(super) fn provider_updated(&self, uri: &Uri) -> usize {
         let mut state = lock(&self.state);
         let notified = state.mark_updated(uri);
@@ -229,13 +230,13 @@ impl WatchHub {
     }
 }
 
-/// A listener on one or several catalogs. A change that appears in several is reported once. Dropping it ends
-/// the watch.
+/// A listener on one or several catalogs. A change that appears in several catalogs is reported once. Dropping the
+/// listener ends the watch.
 #[derive(Debug)]
 pub struct Watch {
     listener: Arc<Listener>,
     max_uris: usize,
-    /// Locked during changes, so that all hubs have the same set.
+    /// Locked during changes, so that all hubs have the same set of URIs.
     uris: Mutex<BTreeSet<Uri>>,
     registrations: Vec<Registration>,
     /// For a listener on several catalogs.
@@ -268,12 +269,14 @@ impl Watch {
         watch
     }
 
-    /// Reports a change of the tools or prompts of one catalog only if the listener sees it in all of them together.
+    /// From now on, reports a change of the tools or prompts of one catalog only if it changes what the listener sees
+    /// in all of its catalogs together.
     pub(super) fn compare(&mut self, seen: LastSeen) {
         self.seen = Some(seen);
     }
 
-    /// Sets whether changes of the lists of resources and templates are reported, and no others.
+    /// Sets whether changes of the lists of resources and templates are reported. Changes of other lists are never
+    /// reported then.
     pub fn watch_list(&self, on: bool) {
         self.watch_lists(Lists {
             resources: on,
@@ -293,8 +296,8 @@ impl Watch {
         }
     }
 
-    /// Adds a URI. Returns false if that would exceed the limit of this listener or of all listeners
-    /// together. Wait for [`Self::settled`] before telling the client that it is subscribed.
+    /// Adds a URI. Returns false if the URI would exceed the limit of this listener or of all listeners together. Wait
+    /// for [`Self::settled`] before telling the client that it is subscribed.
     pub fn add(&self, uri: Uri) -> bool {
         self.add_and(uri, |_, _| {})
     }
@@ -386,7 +389,7 @@ impl Drop for Watch {
 }
 
 impl HubState {
-    /// Notifies the listeners of a URI. Returns how many there are.
+    /// Notifies the listeners of a URI. Returns how many listeners there are.
     fn mark_updated(&self, uri: &Uri) -> usize {
         let ids = self.by_uri.get(uri).into_iter().flatten();
         let listeners = ids.filter_map(|id| self.listeners.get(id));
@@ -398,7 +401,7 @@ impl HubState {
             .count()
     }
 
-    /// Adds a URI. Returns false if that would exceed the limit.
+    /// Adds a URI. Returns false if the URI would exceed the limit.
     fn add(&mut self, id: u64, uri: &Uri) -> bool {
         let usage = UriUsage {
             uris: self.usage.uris + 1,

@@ -16,7 +16,7 @@ use larder_sandbox::provider::{CallError, Provider};
 
 /// Limit of concurrent reads per batch. It is low so that most of a provider's permits stay free for clients.
 const MAX_CONCURRENT_READS: usize = 2;
-/// After this many failures, the rest of a batch is left for a retry.
+/// After this many failures, the other checks of the batch wait for a retry.
 const MAX_FAILURES: usize = 8;
 
 /// A watched URI to check.
@@ -25,9 +25,9 @@ pub(super) struct Check {
     pub(super) uri: Uri,
     /// The known version, if there is one.
     pub(super) version: Option<String>,
-    /// Whether the watchers were already notified of what this check will find.
+    /// Whether the watchers were already notified of the change that this check will find.
     pub(super) already_notified: bool,
-    /// Whether something here made it necessary that other replicas may not notice.
+    /// Whether an event on this replica caused the check. Other replicas may not have noticed such an event.
     pub(super) noticed_here: bool,
 }
 
@@ -38,8 +38,7 @@ pub(super) struct CheckResult {
     pub(super) answer: Answer,
 }
 
-/// Runs a batch and sends each result as soon as it is there. `provider` is the first one to call for each
-/// URI.
+/// Runs a batch and sends each result when it is complete. `provider` is the first provider to call for each URI.
 pub(super) async fn check_batch(
     provider: Option<Arc<Provider>>,
     catalog: &Catalog,
@@ -71,7 +70,7 @@ pub(super) async fn check_batch(
             None => unversioned_checks.push(check),
         }
     }
-    // A provider may have no version for a resource that it has. Only a read tells whether it is missing.
+    // A provider may have no version for an existing resource. Only a read tells whether the resource is missing.
     check_each(catalog, unversioned_checks, Some(provider.name()), results).await;
 }
 
@@ -111,8 +110,8 @@ async fn check_each(
     }
 }
 
-/// Follows the routes of a URI like a client's read: the first provider that does not answer "not found"
-/// decides. `unversioned_provider` has already answered that it has no version.
+/// Tries the routes of a URI like a client's read: the result is the first answer other than "not found".
+/// `unversioned_provider` has already answered that it has no version.
 async fn check_routes(
     catalog: &Catalog,
     check: &Check,

@@ -22,7 +22,7 @@ use larder_runtime::drain::Drain;
 use larder_runtime::health::{Health, Impact};
 use larder_sandbox::{Signal, SignalSender};
 
-/// Waits this long after the first event, to combine those of one write.
+/// Waits this long after the first event, to combine the events of one write.
 const DEBOUNCE: Duration = Duration::from_millis(50);
 /// Shortest time between two sets of hints, for folders that change all the time.
 const MIN_INTERVAL: Duration = Duration::from_millis(250);
@@ -59,9 +59,9 @@ struct WatchedFolders {
 
 /// The result of checking a folder.
 enum FolderCheck {
-    /// The folder is the one that is watched.
+    /// The folder is still the one that is watched.
     Unchanged,
-    /// There is no folder.
+    /// The folder does not exist.
     Missing,
     /// Another folder, which is watched from now on.
     Replaced(RecursiveWatch),
@@ -110,7 +110,7 @@ impl GrantedFolderMonitor {
         if !self.pause(DEBOUNCE).await {
             return false;
         }
-        // A provider that was added meanwhile may have answered before the change.
+        // A provider that was added in the meantime may have answered before the change.
         folders.readers = self.current_readers(folders);
         let taken = folders.changes.take();
         let since = taken.since().unwrap_or_else(Instant::now);
@@ -119,7 +119,7 @@ impl GrantedFolderMonitor {
         self.pause(MIN_INTERVAL).await
     }
 
-    /// Reports the folders whose changes are not detected to the operator.
+    /// Reports to the operator the folders whose changes are not detected.
     fn report_unwatched(&self, folders: &WatchedFolders) {
         let unwatched = folders
             .watched
@@ -148,8 +148,8 @@ impl GrantedFolderMonitor {
         }
     }
 
-    /// Returns who may read which folder now. A provider that is new for a folder counts as affected: it was
-    /// not yet a reader when something changed after its first answer.
+    /// Returns which providers may read which folder now. A provider that is new for a folder counts as affected: the
+    /// folder may have changed after the provider's first answer, when the provider was not yet in this table.
     fn current_readers(&self, folders: &WatchedFolders) -> FolderReaders {
         let readers = folder_readers(&self.reader.snapshot());
         for (path, providers) in &readers {
@@ -184,7 +184,7 @@ impl WatchedFolders {
             .collect()
     }
 
-    /// Checks every granted folder. Folders are created, removed and replaced, and a watch stays with the old
+    /// Checks every granted folder. Folders are created, removed and replaced, and a watch remains attached to the old
     /// inode.
     fn check_all(&mut self, poll_interval: Duration) {
         self.watched
@@ -209,7 +209,7 @@ impl WatchedFolders {
             });
     }
 
-    /// Applies the result of a check. The old watch stays until there is a new one.
+    /// Applies the result of a check. The old watch remains until there is a new one.
     fn apply(&mut self, path: &Path, result: Option<FolderCheck>) {
         let differs = match result {
             None | Some(FolderCheck::Unchanged) => false,
@@ -229,8 +229,8 @@ impl WatchedFolders {
     }
 }
 
-/// Returns who may read which folder. Writable folders are omitted: a provider that writes there while it is
-/// called would trigger the next call without end.
+/// Returns which providers may read which folder. Writable folders are omitted: if a provider wrote to its folder
+/// during a call, each call would trigger the next one.
 fn folder_readers(catalog: &Catalog) -> FolderReaders {
     let mut readers = FolderReaders::new();
     for offer in catalog.offers() {

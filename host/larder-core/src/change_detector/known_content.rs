@@ -18,7 +18,7 @@ pub(super) enum Answer {
     Failed,
     /// The server has no capacity for the check now.
     Deferred,
-    /// The provider failed for a batch of this size, and might answer a smaller one.
+    /// The provider failed for a batch of this size, and might answer a smaller batch.
     BatchTooLarge,
 }
 
@@ -79,7 +79,7 @@ impl Answer {
         }
     }
 
-    /// Whether something is known after this answer, if nothing was known before.
+    /// Whether this is the first answer from which something is known.
     pub(super) fn is_first_knowledge(&self) -> bool {
         !matches!(self, Self::Unchanged | Self::Deferred | Self::BatchTooLarge)
     }
@@ -90,7 +90,7 @@ impl Answer {
 }
 
 impl KnownContent {
-    /// Returns what a check found, if one found anything.
+    /// Returns the content that a check found; `None` if no check has found anything yet.
     pub(super) fn state(&self) -> Option<ContentState> {
         match self {
             Self::Unknown | Self::Failing => None,
@@ -99,7 +99,7 @@ impl KnownContent {
         }
     }
 
-    /// Returns whether the content may differ from this state.
+    /// Returns whether the current content may differ from this state.
     pub(super) fn differs(&self, state: &ContentState) -> bool {
         match (self, state) {
             (Self::Missing, ContentState::Missing) => false,
@@ -108,7 +108,7 @@ impl KnownContent {
         }
     }
 
-    /// Returns the version that the provider may answer "not modified" for.
+    /// Returns the version for which the provider may answer "not modified".
     pub(super) fn version(&self) -> Option<String> {
         match self {
             Self::Present(fingerprint) => fingerprint.version.clone(),
@@ -120,7 +120,7 @@ impl KnownContent {
     pub(super) fn update(&mut self, answer: Answer) -> bool {
         let next = match answer {
             Answer::Unchanged | Answer::Deferred | Answer::BatchTooLarge => return false,
-            // Known content stays, and is compared with the next answer.
+            // Known content stays, and the next answer is compared with it.
             Answer::Failed if *self != Self::Unknown => return false,
             Answer::Failed => Self::Failing,
             Answer::Missing => Self::Missing,
@@ -132,7 +132,7 @@ impl KnownContent {
             (old, new) => old != new,
         };
         if let (false, Self::Present(old), Self::Present(new)) = (changed, &mut *self, &next) {
-            // Keeps what this answer does not contain from the previous one.
+            // Takes what this answer does not contain from the previous answer.
             old.version = new.version.clone().or(old.version.take());
             old.digest = new.digest.or(old.digest);
             return false;
@@ -194,7 +194,7 @@ mod tests {
             ],
             &[false; 4],
         );
-        // Nothing to compare: the content may differ.
+        // The two answers have nothing to compare, so the content may differ.
         check(&[print("1", ""), print("", "a")], &[false, true]);
         check(
             &[
@@ -243,7 +243,7 @@ mod tests {
                 !known.update(Answer::of_error(&error)) && known == KnownContent::Unknown,
                 "{error}"
             );
-            // The first answer is not a change; the next one is.
+            // The first answer is not a change; the next answer is a change.
             assert!(
                 !known.update(print("1", "")) && known.update(print("2", "")),
                 "{error}"

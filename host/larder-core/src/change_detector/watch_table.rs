@@ -1,4 +1,4 @@
-//! The watched URIs, what is known of each, and which checks are due at which provider. It does not call
+//! The watched URIs, what is known about each URI, and which checks are due at which provider. The table does not call
 //! providers.
 
 mod comparison;
@@ -23,14 +23,14 @@ use larder_model::name::ProviderName;
 use larder_model::uri::Uri;
 use larder_sandbox::provider::Provider;
 
-/// A provider's update signal covers the check right after it. A later check may find a later change as well.
+/// A provider's update signal covers the check right after it. A later check may also find a later change.
 const SIGNAL_COVERAGE: Duration = Duration::from_secs(1);
 
 /// All watched URIs.
 #[derive(Debug, Default)]
 pub(super) struct WatchTable {
     entries: HashMap<Uri, WatchEntry>,
-    /// By the provider that is called first; `None` for URIs without a provider.
+    /// The key is the provider that is called first; `None` for URIs without a provider.
     queues: HashMap<Option<ProviderName>, ProviderQueue>,
     known_count: usize,
     comparison: Comparison,
@@ -39,7 +39,7 @@ pub(super) struct WatchTable {
 
 /// Checks that are sent together.
 pub(super) struct Batch {
-    /// The provider to call first; `None` if there is none.
+    /// The provider to call first; `None` if no provider has the URIs.
     pub(super) provider: Option<Arc<Provider>>,
     pub(super) checks: Vec<Check>,
 }
@@ -63,7 +63,7 @@ impl Batch {
                 continue;
             };
             let first = entry.owners.first();
-            // The URI moved to another provider meanwhile, and is due there.
+            // The URI moved to another provider in the meantime, and is due there.
             if first.map(|owner| &owner.name) != name {
                 continue;
             }
@@ -87,7 +87,7 @@ fn begin_check(uri: Uri, entry: &mut WatchEntry) -> Check {
 }
 
 impl WatchTable {
-    /// Adds a URI that is now watched. It is checked soon, to have something to compare with.
+    /// Adds a URI that is now watched. It is checked soon, so that later content can be compared.
     pub(super) fn add(&mut self, watched: Uri, catalog: &Catalog) {
         if self.entries.contains_key(&watched) {
             return;
@@ -104,7 +104,7 @@ impl WatchTable {
             .is_some_and(|entry| entry.content != KnownContent::Unknown)
     }
 
-    /// Records that the content of a URI becomes known. `announced` tells whether a client was told before that it is
+    /// Records that the content of a URI is now known. `announced` tells whether a client was told before that it is
     /// subscribed.
     pub(super) fn settle(&mut self, watched: &Uri, announced: bool) {
         if let Some(entry) = self.entries.get_mut(watched) {
@@ -113,8 +113,8 @@ impl WatchTable {
         }
     }
 
-    /// Sets what a watcher knew of a URI before a restart, to compare the first answer with. Returns whether the
-    /// watchers must be notified, because something else is known already.
+    /// Sets what a watcher knew about a URI before a restart. The first answer is compared with it. Returns whether the
+    /// watchers must be notified because the content that is already known differs.
     pub(super) fn resume(&mut self, watched: &Uri, last: ContentState) -> bool {
         let Some(entry) = self.entries.get_mut(watched) else {
             return false;
@@ -127,13 +127,13 @@ impl WatchTable {
         false
     }
 
-    /// Returns what is known of a URI.
+    /// Returns what is known about a URI.
     pub(super) fn state(&self, watched: &Uri) -> Option<ContentState> {
         self.entries.get(watched)?.content.state()
     }
 
-    /// Records that the provider reported an update to the watchers, `here` or to another replica. They already know what
-    /// the next answer shows.
+    /// Records that the provider reported an update to the watchers, on this replica (`here`) or on another one. The
+    /// watchers were already notified of the change that the next answer shows.
     pub(super) fn provider_updated(&mut self, watched: &Uri, here: bool) {
         if let Some(entry) = self.entries.get_mut(watched) {
             entry.provider_updated = Some(Instant::now());
@@ -142,7 +142,7 @@ impl WatchTable {
         }
     }
 
-    /// Checks a watched URI as soon as its provider is free.
+    /// Checks a watched URI as soon as its provider has no other batch.
     fn make_due(&mut self, watched: &Uri) {
         let owner = self
             .entries
@@ -152,7 +152,7 @@ impl WatchTable {
         self.queue(owner.as_ref()).due.insert(watched.clone());
     }
 
-    /// Removes URIs that nobody watches any more.
+    /// Removes URIs that have no watchers any more.
     pub(super) fn retain(&mut self, watched: &HashSet<Uri>) {
         let offers = &mut self.offers;
         self.entries.retain(|key, entry| {
@@ -176,7 +176,7 @@ impl WatchTable {
         });
     }
 
-    /// Compares with a new catalog. URIs with other owners, or other revisions of them, are due.
+    /// Compares with a new catalog. URIs with other owners, or with other revisions of the same owners, are due.
     pub(super) fn update_owners(&mut self, catalog: &Catalog) {
         let mut due = Vec::new();
         for (watched, entry) in &mut self.entries {
@@ -206,8 +206,8 @@ impl WatchTable {
         }
     }
 
-    /// Marks everything as due that this replica checks by this method, except at paused or busy providers, and with the
-    /// versions also what another replica found and this one does not see yet.
+    /// Marks as due everything that this replica checks by this method, except at paused or busy providers. With
+    /// versions, also marks what another replica found and this replica has not found yet.
     pub(super) fn mark_due(
         &mut self,
         method: CheckMethod,
@@ -316,7 +316,7 @@ impl WatchTable {
                 continue;
             }
             entry.sharing.not_answered(watched, &mut self.offers);
-            // A URI that moved to another provider meanwhile is due there.
+            // A URI that moved to another provider in the meantime is due there.
             if entry.owners.first().map(|owner| &owner.name) == provider {
                 queue.unanswered.insert(watched.clone());
             }

@@ -10,7 +10,7 @@ use larder_runtime::metrics::{ComputedFamily, Metrics};
 
 impl Gateway {
     /// Admits a request, or rejects it at once. The first team of a caller pays for all of its requests. When its quota
-    /// is used up, no other team pays, because its other members would be refused then.
+    /// is used up, no other team pays, because the other members of that team would then be refused.
     pub fn admit(&self, caller: &Caller) -> Result<(), QuotaExceeded> {
         self.charge_quota(caller, QuotaUsage::admit_request)
             .map(drop)

@@ -1,5 +1,5 @@
-//! The record of an operation in the audit log, whether a provider or the cache answered it, and however it
-//! ended.
+//! The record of an operation in the audit log, whether a provider or the cache answered it, and also if it failed or
+//! was cancelled.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -18,8 +18,8 @@ use larder_sandbox::provider::{CallError, Provider};
 /// Maximum length of a URI, and of a request id, in the log in bytes.
 const MAX_LEN: usize = 4 << 10;
 
-/// The record of an operation in progress. It is written when this is dropped, as cancelled, unless one of
-/// the methods that end it was called. Does nothing without an audit log.
+/// The record of an operation in progress. If it is dropped before one of the methods that end it was called, the
+/// operation is recorded as cancelled. Does nothing without an audit log.
 pub(super) struct AuditRecord<'a> {
     operation: &'static str,
     call: &'a Call,
@@ -40,7 +40,8 @@ pub(super) struct AuditRecord<'a> {
 }
 
 impl Gateway {
-    /// Reserves a slot for the record of an operation. Waits for it, or fails, as the audit log is configured.
+    /// Reserves a slot for the record of an operation. Depending on the configuration of the audit log, waits for a
+    /// slot or fails.
     pub(super) async fn begin_record<'a>(
         &self,
         operation: &'static str,
@@ -68,8 +69,7 @@ impl Gateway {
         })
     }
 
-    /// Records a request to read a text that is not a URI. It fails where a read would fail because it cannot
-    /// be recorded.
+    /// Records a request to read a text that is not a URI. Fails if the audit log cannot record it, as a read does.
     pub async fn record_bad_uri(&self, call: &Call, text: &str) -> Result<(), Error> {
         let record = self.begin_record("read", call, Some(text)).await?;
         written(record.end("bad-uri")).await
@@ -81,7 +81,7 @@ impl Gateway {
     }
 }
 
-/// Waits until a line is written, if its answer has to wait for it.
+/// Waits until a line is written, if its answer has to wait for the line.
 pub(super) async fn written(line: Option<PendingLine>) -> Result<(), Error> {
     match line {
         Some(line) => Ok(line.written().await?),
@@ -90,7 +90,7 @@ pub(super) async fn written(line: Option<PendingLine>) -> Result<(), Error> {
 }
 
 impl<'a> AuditRecord<'a> {
-    /// Notes that this provider is called now.
+    /// Records that this provider is called now.
     pub(super) fn set_provider(&mut self, offer: &Offer) {
         if let Some(details) = &self.call.origin.request_details {
             details.provider.get_or_init(|| offer.name().clone());
@@ -100,12 +100,12 @@ impl<'a> AuditRecord<'a> {
         }
     }
 
-    /// Notes the tool or prompt that the operation is about.
+    /// Records the tool or prompt that the operation is about.
     pub(super) fn set_name(&mut self, name: Option<&'a str>) {
         self.name = name;
     }
 
-    /// Notes whether the provider's response came from the cache, or its error.
+    /// Records whether the provider's response came from the cache, or the error.
     pub(super) fn set_result(&mut self, cached: bool, error: Option<&CallError>) {
         self.cached = cached;
         self.call_error = error.map(CallError::outcome);
@@ -124,7 +124,7 @@ impl<'a> AuditRecord<'a> {
         self.end(outcome)
     }
 
-    /// Ends the record of another operation, which gave this number of items.
+    /// Ends the record of an operation other than a read. The operation returned this number of items.
     pub(super) fn end_with_items<T>(
         mut self,
         result: &Result<T, Error>,
@@ -211,7 +211,7 @@ impl AuditRecord<'_> {
 }
 
 impl Drop for AuditRecord<'_> {
-    /// Nobody waits for the line of an operation that was cancelled.
+    /// No answer waits for the line of a cancelled operation.
     fn drop(&mut self) {
         let _ = self.write();
     }
@@ -221,7 +221,7 @@ fn truncated(text: &str) -> &str {
     &text[..text.floor_char_boundary(MAX_LEN)]
 }
 
-/// Returns the id as it was received; of a very long one, its beginning as a string.
+/// Returns the id without a change. If the id is very long, returns its beginning as a string.
 fn truncated_id(json: &str) -> Cow<'_, RawValue> {
     let whole = (json.len() <= MAX_LEN)
         .then(|| serde_json::from_str(json).ok())

@@ -1,5 +1,4 @@
-//! The operations other than reads, with their lines in the audit log. Reads record more, and do it
-//! themselves.
+//! The operations other than reads, with their lines in the audit log. A read records more, in its own module.
 
 use std::sync::Arc;
 
@@ -75,18 +74,18 @@ impl Gateway {
         result
     }
 
-    /// Whether this caller can read this URI, and thus watch it.
+    /// Whether this caller can read this URI, and thus may watch it.
     pub async fn is_readable(&self, call: &Arc<Call>, uri: &Uri) -> bool {
         self.check_readable(call, uri).await.is_ok()
     }
 
-    /// Fails if this caller cannot read this URI, and thus not watch it. The line in the audit log records a
-    /// subscription, because nothing else asks.
+    /// Fails if this caller cannot read this URI, and thus may not watch it. The operation in the audit log is a
+    /// subscription, because only subscriptions call this.
     pub async fn check_readable(&self, call: &Arc<Call>, uri: &Uri) -> Result<(), Error> {
         let mut record = self
             .begin_record("subscribe", call, Some(uri.as_str()))
             .await?;
-        // Boxed: the futures of all requests would have room for it, and few of them subscribe.
+        // Boxed: the future of each request would reserve space for it, and few requests subscribe.
         let result = Box::pin(self.find_readable(call, uri, &mut record)).await;
         written(record.end(if result.is_ok() { "ok" } else { "not-found" })).await?;
         result

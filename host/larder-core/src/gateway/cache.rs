@@ -1,7 +1,6 @@
-//! Response cache of one team. It stores read results that their providers declare fresh, and lets concurrent
-//! identical reads share one provider call. A cached response is never used after it expired, after an update
-//! of a URI in it, for another revision or, where the provider restricts it to its caller, for another
-//! caller.
+//! Response cache of one team. It stores read results that their providers declare fresh, and lets concurrent identical
+//! reads share one provider call. A cached response is never used after it expired, after an update of a URI in it, or
+//! for another revision. If the provider restricts the response to its caller, it is never used for another caller.
 
 mod shareability;
 mod singleflight;
@@ -31,8 +30,8 @@ pub struct Config {
 }
 
 impl Config {
-    /// Returns the share of one of `teams` teams. Each team has a cache of its own, so that the reads of one
-    /// team neither evict the responses of another nor show in the response times of another.
+    /// Returns the share of one team if there are `teams` teams. Each team has a cache of its own. So the reads of one
+    /// team do not evict the responses of another team, and do not influence its response times.
     pub(super) fn share(self, teams: usize) -> Self {
         let teams = teams.max(1);
         Self {
@@ -53,18 +52,17 @@ pub(super) struct Cache {
 /// A read: everything that its response may depend on.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CacheRequest<'a> {
-    /// The provider's revision: it stands for the component, its grants and its settings.
+    /// The provider's revision. It identifies the component, its grants and its settings.
     pub(super) revision: u64,
-    /// The whole caller, scopes included: of two credentials of one subject, the one with fewer scopes may
-    /// see less.
+    /// The caller with all scopes: if a subject has two credentials, the credential with fewer scopes may see less.
     pub(super) caller: &'a Caller,
     pub(super) uri: &'a Uri,
     /// The time for the whole read.
     pub(super) time: &'a ReadTime,
 }
 
-/// The time that a read has for waiting for the call of another read and for a call of its own. It begins when the
-/// read waits; without that, only the limits of the provider apply, and no clock is read.
+/// How long a read may wait for the call of another read and then make a call of its own. The time begins when the read
+/// waits. If the read does not wait, only the limits of the provider apply, and the clock is not read.
 #[derive(Debug)]
 pub(super) struct ReadTime {
     total: Duration,
@@ -79,7 +77,7 @@ impl ReadTime {
         }
     }
 
-    /// Returns the limit for a call of this read. `None` if it did not wait.
+    /// Returns the limit for a call of this read; `None` if the read did not wait.
     pub(super) fn limit(&self) -> Option<TimeLimit> {
         self.until.get().map(|until| TimeLimit {
             until: *until,
@@ -95,7 +93,8 @@ impl ReadTime {
 /// How far a read may use cached responses and share provider calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CacheMode {
-    /// Neither: the response may depend on something that only this request contains.
+    /// A read uses no cached response and shares no call: its response may depend on something that only this request
+    /// contains.
     Bypass,
     /// Uses cached responses, but makes its own call, because the client wants its progress.
     CachedOnly,
@@ -136,9 +135,9 @@ impl CacheRequest<'_> {
 #[derive(Debug, Clone)]
 struct CachedResponse {
     result: ReadResult,
-    /// None if it is for the whole team.
+    /// The only caller who may use the response; none if the whole team may use it.
     caller: Option<Caller>,
-    /// Taken before the call began, so that an update during the call invalidates the response.
+    /// The time before the call began, so that an update during the call invalidates the response.
     since: LogicalTime,
     expires: Instant,
 }
@@ -188,7 +187,7 @@ impl CachedResponse {
 
 enum Lookup<'a> {
     Hit(ReadResult),
-    /// A miss; other reads may wait for the call that follows.
+    /// A miss. Other reads may wait for the call that follows.
     Lead(Lead<'a>),
     Miss,
 }
@@ -259,10 +258,10 @@ impl Cache {
         result
     }
 
-    /// Looks in the store, then among the calls in flight. If the response of the call that it waited for
-    /// cannot be used here, this read and all others that waited make their own calls. If that call was
-    /// abandoned, one of the waiting reads takes the lead. A read does not wait longer than it would for a call of its
-    /// own, which then has no time left.
+    /// Looks in the store, then among the calls in flight. If the response of the call that it waited for cannot be
+    /// used here, this read and all others that waited make their own calls. If that call was abandoned, one of the
+    /// waiting reads takes the lead. A read waits at most as long as a call of its own may take; after such a wait, no
+    /// time is left for a call of its own.
     async fn find(&self, request: &CacheRequest<'_>, mode: CacheMode) -> Lookup<'_> {
         loop {
             if let Some(result) = self.cached(request) {

@@ -1,6 +1,5 @@
-//! Cursors of lists. A cursor is opaque to clients and self-contained. It stays valid across reloads and
-//! restarts, because it contains a team, a provider and a position in the provider's list, and no state of
-//! this process.
+//! Cursors of lists. A cursor is opaque to clients and self-contained. It stays valid across reloads and restarts,
+//! because it contains only a team, a provider and a position in the provider's list.
 
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
@@ -12,8 +11,7 @@ use super::Filter;
 use crate::catalog::Offer;
 use larder_model::name::TeamName;
 
-/// Maximum length of a cursor that is decoded. It contains the provider's is_provider_cursor cursor and the
-/// filter.
+/// Maximum length of a cursor that is decoded. It contains the provider's cursor and the filter.
 const MAX_LEN: usize = 96 * 1024;
 
 /// A position in a list over all providers.
@@ -57,14 +55,14 @@ pub(super) enum ListKind {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Position {
-    /// After this URI or template, among those in the catalog.
+    /// After this URI or template, in the catalog.
     #[serde(rename = "u")]
     After(String),
     /// At this cursor of the provider.
     #[serde(rename = "c")]
     At(String),
-    /// At this cursor of the provider, in a list that it filters by hints. The provider receives the
-    /// cursor together with the same hints.
+    /// At this cursor of the provider, in a list that the provider filters by hints. The provider receives the cursor
+    /// together with the same hints.
     #[serde(rename = "n")]
     AtHinted(String),
 }
@@ -78,7 +76,7 @@ fn is_default_team(team: &str) -> bool {
 }
 
 impl Position {
-    /// Whether it contains a cursor of the provider.
+    /// Whether the position contains a cursor of the provider.
     pub(super) fn is_provider_cursor(&self) -> bool {
         !matches!(self, Self::After(_))
     }
@@ -95,7 +93,7 @@ impl Cursor {
         }
     }
 
-    /// Whether it is a position in the list of this offer.
+    /// Whether the position is in the list of this offer.
     pub(super) fn is_in(&self, offer: &Offer) -> bool {
         self.provider == offer.name().as_str() && self.team == offer.provider.team().as_str()
     }

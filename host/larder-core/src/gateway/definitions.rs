@@ -11,7 +11,7 @@ use crate::catalog::{Offer, OfferedPrompt, OfferedTool, ResourceTool};
 use larder_model::resource::{Call, Freshness, Page};
 use larder_model::tool::Tool;
 
-/// The size of everything but the long parts of a definition.
+/// The size of a definition without its long parts.
 const BASE_SIZE: usize = 256;
 
 /// A tool or a prompt in a list.
@@ -103,7 +103,8 @@ impl Gateway {
         let view = self.view(call.caller.as_ref());
         let mut result = self.definitions(cursor, ListKind::Tools, &view, view.tools());
         if let (Ok(page), None, true) = (&mut result, cursor, view.has_resource_tools()) {
-            // The first page is larger by the server's own tools, which no cursor has to name then.
+            // The first page also contains the server's own tools, in addition to its normal size. So a cursor never
+            // has to name these tools.
             page.items
                 .splice(..0, ResourceTool::all_offered().iter().cloned());
         }

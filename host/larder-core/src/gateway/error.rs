@@ -17,7 +17,7 @@ pub enum Error {
         /// The requested URI.
         uri: String,
     },
-    /// The cursor is not one of this server's, or its provider does not accept it any more.
+    /// The cursor is not from this server, or its provider does not accept it any more.
     #[error("invalid cursor: request the first page again, without a cursor")]
     BadCursor,
     /// The cursor belongs to a list with another filter.
@@ -52,10 +52,10 @@ pub enum Error {
         /// The requested name.
         name: String,
     },
-    /// The arguments are not those of the prompt.
+    /// The arguments do not match the declaration of the prompt.
     #[error("{message}")]
     InvalidArguments {
-        /// What is wrong with them.
+        /// What is wrong with the arguments.
         message: String,
     },
     /// The provider was replaced while it waited for input from the client.
@@ -66,7 +66,7 @@ pub enum Error {
         /// The provider.
         provider: ProviderName,
     },
-    /// The URI contains a value for a template variable that may not be passed to a guest.
+    /// The URI contains a value for a template variable that must not be passed to a guest.
     #[error("`{uri}` is refused: {why}")]
     Refused {
         /// The requested URI.
@@ -87,7 +87,7 @@ pub enum Error {
     Invalid {
         /// The provider.
         provider: ProviderName,
-        /// The provider's own message.
+        /// The message of the provider.
         message: String,
     },
     /// The provider denies access to this caller.
@@ -95,15 +95,15 @@ pub enum Error {
     Denied {
         /// The provider.
         provider: ProviderName,
-        /// The provider's own message.
+        /// The message of the provider.
         message: String,
     },
-    /// The provider cannot answer now; a later attempt may succeed.
+    /// The provider cannot answer now; a later request may succeed.
     #[error("`{provider}` is unavailable: {message}")]
     Unavailable {
         /// The provider.
         provider: ProviderName,
-        /// The provider's own message.
+        /// The message of the provider.
         message: String,
     },
     /// The provider was served before, and its component is not loaded now.
@@ -111,7 +111,7 @@ pub enum Error {
     NotLoaded {
         /// The provider.
         provider: ProviderName,
-        /// The time until the next attempt may succeed.
+        /// The time until the next attempt to load it can succeed.
         retry: Duration,
     },
     /// The provider failed.
@@ -119,7 +119,7 @@ pub enum Error {
     Failed {
         /// The provider.
         provider: ProviderName,
-        /// The provider's own message.
+        /// The message of the provider.
         message: String,
     },
     /// The guest misbehaved.
@@ -138,7 +138,7 @@ pub enum Error {
         /// A description, which names the limit.
         fault: String,
     },
-    /// The provider's concurrency limit is reached, and so is the limit of its queue.
+    /// The concurrency limit of the provider is reached, and its queue is full.
     #[error("`{provider}` is busy: try again in a moment")]
     Busy {
         /// The provider.
@@ -161,13 +161,13 @@ pub enum Error {
     /// A quota of a team is exceeded.
     #[error(transparent)]
     QuotaExceeded(#[from] QuotaExceeded),
-    /// What cannot be recorded in the audit log is not answered.
+    /// An operation that cannot be recorded in the audit log is not answered.
     #[error(transparent)]
     AuditClosed(#[from] audit::NotRecorded),
 }
 
 impl Error {
-    /// Whether the server or a provider is at fault, not the request.
+    /// Whether the server or a provider caused the error, not the request.
     pub fn is_server_failure(&self) -> bool {
         match self {
             Self::NotFound { .. }

@@ -1,5 +1,5 @@
-//! Filters of lists. The server decides by the metadata in the lists. Providers that are called for more than
-//! the catalog holds receive the filter as a hint, and their responses are filtered again.
+//! Filters of lists. The server decides by the metadata in the lists. If a provider is called because the catalog does
+//! not hold its whole list, it receives the filter as a hint, and their responses are filtered again.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,19 +11,19 @@ use larder_sandbox::provider::ListQuery;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Filter {
-    /// A prefix of their URIs. A template passes if one of its URIs may have the prefix.
+    /// A prefix of the URIs. A template passes if one of its URIs may have the prefix.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uri_prefix: Option<String>,
-    /// Their category.
+    /// The category of the items.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// Their media type: `text/plain` with any parameters, or `image/*`.
+    /// The media type of the items: `text/plain` with any parameters, or `image/*`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
     /// The team of their provider.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub team: Option<String>,
-    /// Their provider.
+    /// The provider of the items.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
     /// Text in their name, title, description or URI, case-insensitive.
@@ -139,12 +139,12 @@ impl CompiledFilter {
             .any(|text| text.contains(expected))
     }
 
-    /// Whether the filter contains a condition that a provider understands.
+    /// Whether the filter contains a condition that providers support as a hint.
     pub(super) fn has_hints(&self) -> bool {
         self.filter.uri_prefix.is_some() || self.filter.kind.is_some()
     }
 
-    /// Adds the conditions that a provider understands to a query.
+    /// Adds the conditions that providers support as hints to a query.
     pub(super) fn add_hints(&self, query: ListQuery) -> ListQuery {
         let Filter {
             uri_prefix, kind, ..

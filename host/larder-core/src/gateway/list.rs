@@ -1,7 +1,7 @@
-//! Pages of lists over many providers, ordered by team and provider name. The catalog holds the beginning of
-//! each provider's list. A provider is called only when a client pages beyond that: once per page without a
-//! filter. A provider that fails, or that does not respond within a second, is skipped; but if a part of its list was
-//! returned, the next page begins with the rest and waits longer.
+//! Pages of lists over many providers, ordered by team and provider name. The catalog holds the beginning of each
+//! provider's list. A provider is called only when a client requests pages beyond that beginning, and without a filter
+//! only once per page. A provider that fails, or that does not respond within a second, is skipped; but if a part of
+//! its list was returned, the next page begins with the rest and waits longer.
 
 mod calls;
 mod page;
@@ -18,7 +18,7 @@ use crate::catalog::{Catalog, Offer};
 use larder_model::resource::{Call, Entry, Page, Template};
 use larder_sandbox::provider::CallError;
 
-/// A page of entries, and the calls for it.
+/// A page of entries, and the calls to providers that fill it.
 struct EntryPage<'a> {
     view: &'a View,
     page: PageBuilder<'a, Arc<Entry>>,
@@ -128,9 +128,9 @@ fn add_templates<'a>(
 }
 
 impl<'a> EntryPage<'a> {
-    /// Calls a provider for entries beyond those in the catalog: once for a page of an unfiltered list, and
-    /// until the page is full for a page of a filtered one. Returns whether the page ends here. `following` are the
-    /// providers after it.
+    /// Calls a provider for entries beyond those in the catalog: once for a page of an unfiltered list, and until the
+    /// page is full for a page of a filtered list. Returns whether the page ends here. `following` are the providers
+    /// after it.
     async fn extend(
         &mut self,
         offer: &'a Arc<Offer>,
@@ -194,7 +194,7 @@ impl<'a> EntryPage<'a> {
             return fetched;
         }
         let first = (offer, rest.clone());
-        // A list that was begun is not skipped because its next part takes long.
+        // If a part of the list was already returned, the rest is not skipped because it takes long.
         let has_own_time = begins_page && rest.cursor.is_some();
         let calls = FirstCalls::new(self.calls, first, has_own_time, following.clone());
         let calls = self.first_calls.insert(calls);
@@ -209,8 +209,9 @@ impl<'a> EntryPage<'a> {
         }
     }
 
-    /// Returns the page of a provider if it fits. If it is too large for a page of its own, fewer entries are requested
-    /// once; a provider may return more nevertheless. `room` is what the page had when the call began.
+    /// Returns the part that a provider returned if it fits into the page. If it is too large even for an empty page,
+    /// fewer entries are requested once; a provider may return more nevertheless. `room` is the free space of the page
+    /// when the call began.
     async fn fit(
         &mut self,
         offer: &Offer,
@@ -259,24 +260,24 @@ impl<'a> EntryPage<'a> {
         true
     }
 
-    /// Skips the rest of the list of a provider that failed. Returns whether the page ends here.
+    /// Skips the rest of a list, because its provider failed. Returns whether the page ends here.
     fn skip(&mut self, offer: &'a Arc<Offer>, rest: &Continuation, error: &CallError) -> bool {
         offer.provider.log_failed_list(error);
         self.page.omit(offer);
-        // The catalog's entries were skipped because the provider can filter its list itself. Use
-        // them instead.
+        // The catalog's entries were skipped because the provider can filter its list itself. The provider failed, so
+        // they are used.
         let catalog_has_entries = rest.cursor.is_none() && !offer.is_personal();
         catalog_has_entries && self.page.add_entries_after(self.view, offer, "").is_none()
     }
 }
 
-/// Whether the provider returned this cursor when it was probed. If it rejects that cursor, the client is not
-/// at fault.
+/// Whether the provider returned this cursor when it was probed. If the provider rejects it now, the client did not
+/// send a wrong cursor.
 fn is_probed_cursor(offer: &Offer, own: &Continuation) -> bool {
     own.cursor.is_none() || (!own.with_hints && offer.next_cursor == own.cursor)
 }
 
-/// Decodes the cursor, and prepares its filter: a list continues with the filter that it started with.
+/// Decodes the cursor, and prepares the filter in it: a list continues with the filter of its first page.
 fn decode_cursor(
     cursor: Option<&str>,
     list: ListKind,

@@ -1,4 +1,4 @@
-//! Prompts: getting one, and completing its arguments.
+//! Prompts: returns a prompt, and completes its arguments.
 
 use std::sync::Arc;
 
@@ -19,9 +19,9 @@ pub struct PromptCall {
     pub name: String,
     /// The arguments.
     pub arguments: Vec<(String, String)>,
-    /// The answers of the client, if an earlier call asked for them.
+    /// The answers of the client, if an earlier call requested input.
     pub input: Option<ProvidedInput>,
-    /// The component that asked for them. If another one is served now, the call fails.
+    /// The component that requested the input. If another component is served now, the call fails.
     pub asked_by: Option<Digest>,
 }
 
@@ -136,7 +136,7 @@ impl Gateway {
     }
 }
 
-/// Checks the names of the arguments: all required ones, and no others.
+/// Checks the names of the arguments: all required arguments must be present, and no unknown ones.
 fn check_arguments(prompt: &Prompt, arguments: &[(String, String)]) -> Result<(), Error> {
     let has = |name: &str| arguments.iter().any(|(given, _)| given == name);
     let invalid = |message| Err(Error::InvalidArguments { message });

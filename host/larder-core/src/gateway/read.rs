@@ -1,5 +1,5 @@
-//! Reads: find the providers that may own the URI, check that the caller may use them, and call them in order
-//! until one does not answer "not found".
+//! Reads: find the providers that may own the URI, check that the caller may use them, and call them in order until an
+//! answer is not "not found".
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -21,8 +21,8 @@ use larder_sandbox::provider::CallError;
 const MAX_WATCH_CHECK: Duration = Duration::from_secs(1);
 
 impl Gateway {
-    /// Reads a URI. `known_version` is the version that the caller has already: if that is still the current
-    /// one, the result is the error `NotModified`.
+    /// Reads a URI. `known_version` is the version that the caller has already: if it is still the current version, the
+    /// result is the error `NotModified`.
     pub async fn read(
         &self,
         call: &Arc<Call>,
@@ -86,8 +86,8 @@ impl Gateway {
         offer.entries.get(at).cloned()
     }
 
-    /// Fails if the caller may not watch this URI. What a provider lists for everybody may be watched by everybody who may
-    /// call it; in other cases the provider decides.
+    /// Fails if the caller may not watch this URI. A URI that the provider lists for everybody may be watched by
+    /// everybody who may call the provider. For other URIs the provider decides.
     pub(super) async fn find_readable(
         &self,
         call: &Arc<Call>,
@@ -137,7 +137,7 @@ async fn may_watch(call: &Arc<Call>, route: Route<'_>, uri: &Uri) -> bool {
     }
 }
 
-/// Whether the provider lets this caller read the URI, which need not exist yet, unless the resources depend on the
+/// Whether the provider lets this caller read the URI. The URI need not exist yet, unless the resources depend on the
 /// caller. A slow or failing provider does not prevent the watch.
 async fn grants_read(offer: &Offer, permit: Permit, uri: &Uri, matched: Option<Match>) -> bool {
     let limit = TimeLimit {
@@ -184,7 +184,7 @@ impl TeamCatalog {
         };
         let owned_version = known_version.map(ToOwned::to_owned);
         let called = AtomicBool::new(false);
-        // The future is pinned here: passed by value, it would be stored twice in the future of the cache.
+        // The future is pinned here: if it were passed by value, the future of the cache would store it twice.
         let call_provider = pin!(async {
             called.store(true, Ordering::Relaxed);
             let permit = permit.within(time.limit());
@@ -235,7 +235,7 @@ fn count_read(offer: &Offer, is_hit: bool) {
     offer.provider.metrics().record_read(result);
 }
 
-/// Derives from the request how far its response can be cached and shared.
+/// Derives from the request which cached responses and calls its read may use.
 fn cache_mode(call: &Call, known_version: Option<&str>) -> CacheMode {
     match known_version {
         _ if !call.is_cacheable() => CacheMode::Bypass,

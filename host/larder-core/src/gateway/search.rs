@@ -1,5 +1,5 @@
-//! Search in everything that a caller may read. Three kinds of sources are ranked by themselves and then merged by
-//! rank: providers that can search, the full-text indexes of the teams, and the lists of all other providers.
+//! Search in everything that a caller may read. Three kinds of sources are ranked separately and then merged by rank:
+//! providers that can search, the full-text indexes of the teams, and the lists of all other providers.
 
 mod calls;
 mod candidate;
@@ -23,7 +23,7 @@ use larder_model::resource::{Call, Entry};
 use larder_model::search::SearchQuery;
 use larder_model::size;
 
-/// Maximum number of results of a search on all pages together, and of what one source contributes.
+/// Maximum number of results of a search on all pages together, and of results from one source.
 const MAX_RESULTS: u32 = 100;
 /// Maximum size in bytes of the text to search for, and of each condition.
 const MAX_TEXT: usize = 1 << 10;
@@ -35,7 +35,7 @@ pub struct SearchPage {
     pub results: Vec<Found>,
     /// The cursor of the next page; none at the end.
     pub next: Option<String>,
-    /// What is missing: the providers that did not answer, or not in time.
+    /// The results that are missing: the providers that did not answer, or did not answer in time.
     pub incomplete: Vec<String>,
 }
 
@@ -44,12 +44,12 @@ pub struct SearchPage {
 pub struct Found {
     /// The entry of the resource.
     pub entry: Arc<Entry>,
-    /// A passage that shows why it was found.
+    /// A passage that shows why the resource was found.
     pub excerpt: Option<String>,
 }
 
 impl Gateway {
-    /// Searches in what the caller may read, and returns at most `query.limit` results, from a cursor on.
+    /// Searches in everything that the caller may read. Returns at most `query.limit` results, beginning at the cursor.
     pub async fn search(
         &self,
         call: &Arc<Call>,
@@ -72,7 +72,7 @@ impl Gateway {
         let start = cursor.map_or(Ok(0), |text| decode_cursor(text, query))?;
         let view = Arc::new(self.view(call.caller.as_ref()));
         Self::refresh_stale_lists(&view);
-        // Each page is cut from the same ranking, so what is ranked does not depend on the size of the page.
+        // All pages of a search are cut from the same ranking, so the ranking does not depend on the size of the page.
         let whole = SearchQuery {
             limit: MAX_RESULTS,
             ..query.clone()
@@ -118,7 +118,7 @@ fn check(query: &SearchQuery) -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns the results from this position on, as many as fit into a page, and charges them to their providers.
+/// Returns as many results from this position on as fit into a page. Charges the results to their providers.
 fn page(
     merged: Vec<Candidate>,
     start: usize,
@@ -131,7 +131,7 @@ fn page(
     let mut bytes = 0;
     for candidate in merged.into_iter().take(total).skip(start).take(size) {
         let more = candidate.wire_size();
-        // The first one always fits, so that each page makes progress.
+        // The first result always fits, so that each page makes progress.
         if !results.is_empty() && bytes + more > MAX_PAGE_BYTES {
             break;
         }

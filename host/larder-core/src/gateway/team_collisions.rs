@@ -1,5 +1,5 @@
-//! Collisions between teams with common callers: what the later of two teams has and these callers get from the
-//! earlier one.
+//! Collisions between teams with common callers: resources, tools and prompts that the later team has, and that these
+//! callers get from the earlier team.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -11,16 +11,16 @@ use larder_model::name::{TeamName, Teams};
 /// Maximum number of pairs of teams that are compared.
 const MAX_PAIRS: usize = 1_000;
 
-/// What callers of two teams get from the earlier one only.
+/// What callers of two teams get only from the earlier team.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TeamCollision {
-    /// The team that takes precedence, and the other one.
+    /// The team that takes precedence, and the later team.
     pub teams: (TeamName, TeamName),
-    /// What the other one has.
+    /// What the later team has and these callers do not get from it.
     pub covered: Covered,
 }
 
-/// What collisions depend on. If it is the same, they are.
+/// The state on which collisions depend. If the state is the same, the collisions are the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CatalogVersions {
     callers: Vec<Teams>,
@@ -28,7 +28,7 @@ pub struct CatalogVersions {
 }
 
 impl Gateway {
-    /// Returns what the collisions between teams depend on now.
+    /// Returns the state on which the collisions between teams now depend.
     pub fn catalog_versions(&self) -> CatalogVersions {
         let state = self.state.load();
         let teams = state
@@ -63,7 +63,7 @@ impl Gateway {
     }
 }
 
-/// Returns each pair of teams that some caller has in this order.
+/// Returns each pair of teams that a caller has in this order.
 fn pairs(callers: &[Teams]) -> BTreeSet<(TeamName, TeamName)> {
     let mut pairs = BTreeSet::new();
     for teams in callers {

@@ -22,25 +22,25 @@ pub struct ToolRequest {
     pub name: String,
     /// The arguments: an object.
     pub arguments: Arc<Value>,
-    /// The answers of the client, if an earlier call asked for them.
+    /// The answers of the client, if an earlier call requested input.
     pub input: Option<ProvidedInput>,
-    /// The component that asked for them. If another one is served now, the call fails.
+    /// The component that requested the input. If another component is served now, the call fails.
     pub asked_by: Option<Digest>,
 }
 
-/// The answer of a tool or of a prompt, and the component that gave it.
+/// The answer of a tool or of a prompt, and the component that returned it.
 #[derive(Debug)]
 pub struct Answered<T> {
-    /// The result, or what the client has to provide first.
+    /// The result, or the input that the client has to provide first.
     pub answer: Answer<T>,
     /// The digest of the component.
     pub component: Digest,
 }
 
 impl Gateway {
-    /// Returns the tool of the server itself that has this name, if the caller is offered such tools.
+    /// Returns the server's own tool with this name, if the caller is offered such tools.
     pub fn resource_tool(&self, call: &Call, name: &str) -> Option<ResourceTool> {
-        // Names of other tools need no snapshot.
+        // Other names are rejected without a snapshot.
         let tool = ResourceTool::named(name)?;
         self.view(call.caller.as_ref())
             .has_resource_tools()
@@ -54,7 +54,8 @@ impl Gateway {
             .map(|(_, tool)| tool.clone())
     }
 
-    /// Calls a tool. Arguments that do not match its schema give a result that says so, which a model can read.
+    /// Calls a tool. If the arguments do not match the schema of the tool, the result says so in a text that a model
+    /// can read.
     pub async fn call_tool(
         &self,
         call: &Arc<Call>,
@@ -115,7 +116,7 @@ impl Gateway {
     }
 }
 
-/// Fails if the client answers what another component asked for.
+/// Fails if the client's answers are for another component than the one that is called now.
 pub(super) fn check_asked_by(offer: &Offer, asked_by: Option<Digest>) -> Result<(), Error> {
     match asked_by {
         Some(digest) if digest != offer.provider.digest() => Err(Error::Replaced {

@@ -1,7 +1,8 @@
-//! The catalogs that one caller can see: one snapshot for each team of the caller, taken once per request.
-//! The catalogs of other teams are not accessed, so that neither responses nor response times reveal anything
-//! about them. What two teams of the caller have belongs to the earlier one: a read tries all routes of a team before
-//! those of the next one, and what an earlier team covers is not listed.
+//! The catalogs that one caller can see: one snapshot for each team of the caller, taken once per request. The catalogs
+//! of other teams are not accessed, so that neither responses nor response times reveal anything about them. If two
+//! teams of the caller have the same resource, tool or prompt, the caller gets it from the earlier team: a read tries
+//! all routes of a team before the routes of the next team, and a URI that an earlier team covers is not listed for a
+//! later team.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,7 +35,7 @@ pub(super) struct TeamCatalog {
 pub(super) struct Ownership<'a> {
     offer: &'a Arc<Offer>,
     team: &'a TeamCatalog,
-    /// The teams that take precedence over that of the offer.
+    /// The teams that take precedence over the team of the offer.
     earlier: &'a [TeamCatalog],
 }
 
@@ -45,7 +46,7 @@ const EMPTY_LIST: Freshness = Freshness {
 };
 
 impl Gateway {
-    /// Takes the snapshots for this caller. Without a caller the view is empty: the server itself calls
+    /// Takes the snapshots for this caller. Without a caller the view is empty, because the server itself calls
     /// providers directly, not through the gateway.
     pub(super) fn view(&self, caller: Option<&Caller>) -> View {
         let state = self.state.load();
@@ -69,7 +70,7 @@ impl Gateway {
 }
 
 impl Config {
-    /// Where there are teams or credentials, no response may be cached for everyone.
+    /// If there are teams or credentials, no response may be cached for everyone.
     fn max_freshness(&self) -> Freshness {
         let scope = if self.private {
             Scope::Caller
@@ -98,8 +99,8 @@ impl View {
         self.teams.iter().flat_map(TeamCatalog::offers)
     }
 
-    /// Returns the offers from a cursor on, or from the next provider if that of the cursor is gone. A cursor
-    /// of a team that the caller does not belong to is rejected like any invalid cursor.
+    /// Returns the offers from the provider of a cursor on, or from the next provider if the provider of the cursor is
+    /// gone. A cursor of a team that the caller does not belong to is rejected like any invalid cursor.
     pub(super) fn offers_from(
         &self,
         from: Option<&Cursor>,
@@ -122,7 +123,8 @@ impl View {
             .chain(others.iter().flat_map(TeamCatalog::offers)))
     }
 
-    /// Returns what decides which URIs the caller reads from this offer. `None` if it is not in this view.
+    /// Returns the ownership, which decides which URIs the caller reads from this offer. `None` if the offer is not in
+    /// this view.
     pub(super) fn ownership<'a>(&'a self, offer: &'a Arc<Offer>) -> Option<Ownership<'a>> {
         let at = self.team_rank(offer.provider.team())?;
         Some(Ownership {
@@ -132,7 +134,7 @@ impl View {
         })
     }
 
-    /// Returns the offer that lists this URI, and from which the caller reads it.
+    /// Returns the offer that lists this URI and from which the caller reads the URI.
     pub(super) fn by_uri(&self, uri: &Uri) -> Option<&Arc<Offer>> {
         let mut listed = self
             .teams
@@ -146,8 +148,8 @@ impl View {
         (!is_covered).then_some(offer)
     }
 
-    /// Returns the offer that owns this template, and the template's index: that of the first team that has
-    /// it, unless an earlier team claims all of its URIs.
+    /// Returns the offer that owns this template, and the index of the template. The first team that has the template
+    /// owns it, unless an earlier team claims all of its URIs.
     pub(super) fn template(&self, text: &str) -> Option<(&Arc<Offer>, usize)> {
         let mut listed = self
             .teams
@@ -162,8 +164,8 @@ impl View {
         (!is_covered).then_some((offer, index))
     }
 
-    /// Returns the tool with this name and its offer: that of the first team that has the name. None if it waits for
-    /// approval there.
+    /// Returns the tool with this name and its offer. The tool is from the first team that has the name; none if the
+    /// tool of that team waits for approval.
     pub(super) fn tool(&self, name: &str) -> Option<(&Arc<Offer>, &Arc<OfferedTool>)> {
         self.teams
             .iter()
@@ -171,8 +173,8 @@ impl View {
             .offered()
     }
 
-    /// Returns the prompt with this name and its offer: that of the first team that has one. None if its provider is not
-    /// loaded now.
+    /// Returns the prompt with this name and its offer. The prompt is from the first team that has one with this name;
+    /// none if its provider is not loaded now.
     pub(super) fn prompt(&self, name: &str) -> Option<(&Arc<Offer>, &Arc<OfferedPrompt>)> {
         for team in &self.teams {
             if let Some(found) = team.catalog.prompt(name) {
@@ -190,7 +192,7 @@ impl View {
         None
     }
 
-    /// Returns the error for a URI that no provider has, or for a template that none offers.
+    /// Returns the error for a URI that no provider has, or for a template that no provider offers.
     pub(super) fn unknown_uri(&self, uri: &str, unknown: Error) -> Error {
         self.unknown(|record| record.has_uri(uri), unknown)
     }
@@ -215,7 +217,7 @@ impl View {
         )
     }
 
-    /// Returns another error than `unknown` if a provider had it that is not loaded now.
+    /// Returns `unknown`, or another error if a provider that is not loaded now had the URI, tool or prompt.
     fn unknown(&self, is_recorded: impl Fn(&OfferRecord) -> bool, unknown: Error) -> Error {
         let mut unavailable = self
             .teams
@@ -255,20 +257,21 @@ impl View {
             .any(|team| team.catalog.has_resource_tools())
     }
 
-    /// Returns the position of a team among those of the caller.
+    /// Returns the position of a team among the teams of the caller.
     pub(super) fn team_rank(&self, name: &TeamName) -> Option<usize> {
         self.team_rank_of(name.as_str())
     }
 
-    /// Like [`Self::team_rank`], of a text that may be no name.
+    /// Like [`Self::team_rank`], for a text that may not be a valid name.
     pub(super) fn team_rank_of(&self, name: &str) -> Option<usize> {
         self.teams
             .iter()
             .position(|team| team.state.reader.team().as_str() == name)
     }
 
-    /// Returns all routes for a URI, the best first: all of the first team, then all of the next one, and the guesses of
-    /// all teams at last. While a provider of a team that may have it is not loaded, later teams are not asked.
+    /// Returns all routes for a URI, the best route first: all routes of the first team, then all routes of the next
+    /// team, and the guesses of all teams at the end. If a provider of a team may have the URI and is not loaded,
+    /// providers of later teams are not called.
     pub(super) fn routes<'a>(
         &'a self,
         uri: &'a Uri,
@@ -289,8 +292,7 @@ impl View {
         owned.chain(guessed)
     }
 
-    /// Returns one freshness for all pages of a list: the strictest of those that `of` returns for the
-    /// catalogs.
+    /// Returns one freshness for all pages of a list: the strictest freshness that `of` returns for a catalog.
     pub(super) fn freshness(&self, of: impl Fn(&Catalog) -> Option<Freshness>) -> Freshness {
         let all = self.teams.iter().filter_map(|team| of(&team.catalog));
         let all = all.reduce(Freshness::merge).unwrap_or(EMPTY_LIST);
@@ -305,7 +307,7 @@ impl TeamCatalog {
 }
 
 impl Ownership<'_> {
-    /// Whether the caller reads everything that the offer lists from it.
+    /// Whether the caller reads all listed URIs of the offer from this offer.
     pub(super) fn has_no_collisions(&self) -> bool {
         self.earlier.is_empty() && self.team.catalog.collisions().is_empty()
     }

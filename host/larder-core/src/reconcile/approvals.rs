@@ -1,11 +1,12 @@
-//! Approvals beyond the grants, pending approvals, and the imports of the revisions that were served last.
+//! The approved requests that exceed the grants, the pending approvals, and the imports of the revisions that were
+//! served last.
 //!
-//! Each is a small JSON file that only Larder writes. A file that cannot be read is an error; it never counts
-//! as "nothing is approved" or "everything is approved".
+//! Each kind is a small JSON file that only Larder writes. A file that cannot be read is an error; it never counts as
+//! "nothing is approved" or "everything is approved".
 //!
-//! The reconciler calls [`Approvals::unapproved`] before it loads a revision, and records what waits for
-//! approval with [`Approvals::set_pending`]. `larder approve`, another process, reads that and calls
-//! [`Approvals::approve`]. [`Approvals::record_served`] stores what was served, so that a restart does not
+//! The reconciler calls [`Approvals::unapproved`] before it loads a revision, and records what waits for approval with
+//! [`Approvals::set_pending`]. `larder approve`, which is another process, reads these records and calls
+//! [`Approvals::approve`]. [`Approvals::record_served`] stores which revisions were served, so that a restart does not
 //! bypass an approval.
 
 mod keys;
@@ -36,8 +37,8 @@ use larder_runtime::private_files::Untrusted;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Approvals {
     store: JsonStore,
-    /// Two servers of one user share the state directory but have different folders, which may hold providers of
-    /// the same name.
+    /// Two servers of one user share the state directory. They have different folders, which may hold providers of the
+    /// same name.
     key: StateKey,
 }
 
@@ -49,18 +50,18 @@ pub enum ApprovalsError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// What is wrong with the file.
         why: String,
     },
-    /// Other users can change the file or its folder, and could approve.
+    /// Other users can change the file or its folder, and could thus approve requests.
     #[error("{} {why}. Who can change it could approve", path.display())]
     Untrusted {
         /// The file or folder.
         path: PathBuf,
-        /// Why it is not trusted.
+        /// Why the file is not trusted.
         why: Untrusted,
     },
-    /// There are the pins of too many providers.
+    /// The file contains the pins of too many providers.
     #[error("{} has the tools of {MAX_REMEMBERED_PROVIDERS} providers of team {team}: remove those that do not exist", path.display())]
     Full {
         /// The file.
@@ -78,7 +79,7 @@ pub enum ApprovalsError {
     },
 }
 
-/// A revision that waits for approval, as it is stored.
+/// A revision that waits for approval, in its stored form.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct PendingApprovalRecord {
     /// The name of the team.
@@ -119,12 +120,12 @@ impl PendingApprovalRecord {
         }
     }
 
-    /// Whether both are the same request. What they show of it does not matter.
+    /// Whether both records are the same request. The texts that are shown to people are not compared.
     fn is_same(&self, other: &Self) -> bool {
         self.id() == other.id()
     }
 
-    /// Identifies what an operator decides about: the component, and all lines that are not approved.
+    /// Identifies what an operator approves or rejects: the component, and all lines that are not approved.
     pub fn id(&self) -> Digest {
         // The lines contain the digests of the definitions of tools.
         let Self {
@@ -139,13 +140,13 @@ impl PendingApprovalRecord {
     }
 }
 
-/// When a line was approved, by whom, and for which components.
+/// When and by whom a line was approved, and for which components.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Approval {
     at: String,
     by: String,
-    /// The digests of the components that it is approved for. Empty: for every component of this name.
+    /// The digests of the components for which the line is approved. Empty: for every component of this name.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     digests: BTreeSet<String>,
 }
@@ -179,10 +180,10 @@ fn approve_name(lines: &mut BTreeMap<String, Approval>, line: &str, new: &Approv
     approval.digests.clear();
 }
 
-/// The components that an approval holds for.
+/// The components for which an approval holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ApprovalScope {
-    /// Every component of this name, also after it is replaced.
+    /// Every component of this name, also after the component is replaced.
     Name,
     /// Only the component with the recorded digest.
     Digest,
@@ -197,12 +198,12 @@ type PendingByFolder = BTreeMap<String, Vec<PendingApprovalRecord>>;
 
 /// By provider, its imports.
 type ServedByFolder = ByProvider<BTreeSet<String>>;
-/// By provider, the imports of the last served revision that reach outside the sandbox.
+/// By provider: the imports of the last served revision that reach outside the sandbox.
 pub type Imports = BTreeMap<String, BTreeSet<String>>;
-/// By provider, what the last served revision answered for.
+/// By provider: what the last served revision answered for.
 pub(in crate::reconcile) type OfferRecords = BTreeMap<String, OfferRecord>;
 
-/// Limit of providers that are remembered for one team, because names come and go with files.
+/// Maximum number of providers that are stored for one team, because names come and go with files.
 const MAX_REMEMBERED_PROVIDERS: usize = 10_000;
 
 const APPROVALS_FILE: &str = "approvals.json";
@@ -220,8 +221,8 @@ impl Approvals {
         }
     }
 
-    /// Omits all changes, for a command that loads components without serving them. What it loads is not served for the
-    /// first time.
+    /// Omits all changes. For a command that loads components without serving them: such a load must not count as the
+    /// first time that a component is served.
     pub fn read_only(self) -> Self {
         Self {
             store: self.store.read_only(),
@@ -234,12 +235,12 @@ impl Approvals {
         &self.key
     }
 
-    /// Returns the path of the approvals file. It changes with each approval, so it is the file to watch.
+    /// Returns the path of the approvals file. It changes with each approval, so a watch of this file finds approvals.
     pub fn file(&self) -> PathBuf {
         self.store.path(APPROVALS_FILE)
     }
 
-    /// Returns those of these lines that are not approved for every component of this name.
+    /// Returns those lines that are not approved for every component of this name.
     pub fn unapproved(
         &self,
         team: &TeamName,
@@ -249,7 +250,7 @@ impl Approvals {
         self.unapproved_for(team, provider, None, lines)
     }
 
-    /// Returns those of these lines that are not approved for the component with this digest.
+    /// Returns those lines that are not approved for the component with this digest.
     pub fn unapproved_for(
         &self,
         team: &TeamName,
@@ -278,7 +279,7 @@ impl Approvals {
         self.approve_for(ApprovalScope::Name, record, by)
     }
 
-    /// Approves exactly the recorded lines. The provider may request more by now; that stays unapproved.
+    /// Approves exactly the recorded lines. If the provider requests more by now, the additional lines stay unapproved.
     pub fn approve_for(
         &self,
         scope: ApprovalScope,
@@ -368,7 +369,7 @@ impl Approvals {
         })
     }
 
-    /// Returns what the revisions answered for that were served last, by provider.
+    /// Returns what the last served revisions answered for, by provider.
     pub(in crate::reconcile) fn last_offers(
         &self,
         team: &TeamName,
@@ -381,8 +382,8 @@ impl Approvals {
     }
 
     /// Returns the imports of the revision that was served last, or `None` if the provider was never served. If only
-    /// providers of its name in folders that are gone were, the imports of these. A folder that still exists was not
-    /// renamed: it belongs to another project, and imports without a grant have no effect.
+    /// providers of the same name in folders that are gone were served, returns their imports. A folder that still
+    /// exists was not renamed: it belongs to another project. Imports without a grant have no effect.
     pub fn last_served(
         &self,
         team: &TeamName,
@@ -394,8 +395,9 @@ impl Approvals {
         Ok((!known.is_empty()).then(|| known.into_iter().flatten().cloned().collect()))
     }
 
-    /// Returns what is stored for a provider. If that is nothing, what is stored for providers of its name under those other
-    /// keys: their folder may have been renamed, so this provider is not served for the first time.
+    /// Returns what is stored for a provider. If nothing is stored, returns what is stored under those other keys for
+    /// providers of the same name: their folder may have been renamed, so this provider is not served for the first
+    /// time.
     fn of_provider<'a, T>(
         &self,
         all: &'a ByProvider<T>,

@@ -1,4 +1,5 @@
-//! What operators see of the components of a team: those that are loading, and the last revisions of each.
+//! What operators see of the components of a team: the components that are loading, and the last revisions of each
+//! component.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use arc_swap::ArcSwap;
 use super::phases::LoadPhases;
 use larder_model::name::Digest;
 
-/// Maximum number of revisions of one component that are remembered.
+/// Maximum number of revisions of one component that are listed.
 const MAX_REVISIONS: usize = 20;
 /// Maximum length of the error of a revision in bytes.
 const MAX_ERROR: usize = 1 << 10;
@@ -21,47 +22,48 @@ pub struct Components(Arc<ArcSwap<Vec<ComponentReport>>>);
 /// What is known about a component, whether it is served or not.
 #[derive(Debug, Clone)]
 pub struct ComponentReport {
-    /// The name of the provider, or what would be its name if it were valid.
+    /// The name of the provider; if the name is invalid, the text in its place.
     pub name: String,
     /// Where the component comes from, for people: a file name, or a registry reference.
     pub origin: String,
-    /// Who signed the served revision, after verification.
+    /// The verified signers of the served revision.
     pub signers: Vec<String>,
     /// Whether it is being loaded.
     pub is_loading: bool,
-    /// Its last revisions, the oldest first.
+    /// The last revisions of the component, oldest first.
     pub revisions: Arc<VecDeque<RevisionRecord>>,
 }
 
-/// What happened to a revision of a component.
+/// What happened to a revision of a component, and when.
 #[derive(Debug, Clone)]
 pub struct RevisionRecord {
-    /// Its number, which is unique among all revisions of all providers; none if it was never served.
+    /// The number of the revision, which is unique among all revisions of all providers; none if the revision was never
+    /// served.
     pub number: Option<u64>,
     /// The digest of the component, if it could be read.
     pub digest: Option<Digest>,
-    /// When it happened.
+    /// When the state changed to this one.
     pub at: SystemTime,
-    /// What happened.
+    /// What happened to the revision.
     pub state: RevisionState,
     /// The size of the component in bytes, if it is known.
     pub size: Option<u64>,
-    /// Why it is not served.
+    /// Why the revision is not served.
     pub error: Option<String>,
-    /// Where the time went when it was loaded, as far as it was published.
+    /// How long each phase of its load took, if the revision was published.
     pub phases: Option<LoadPhases>,
 }
 
 /// What happened to a revision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RevisionState {
-    /// It was served.
+    /// The revision was served.
     Served,
-    /// It cannot be served.
+    /// The revision cannot be served.
     Rejected,
-    /// It waits for approval.
+    /// The revision waits for approval.
     PendingApproval,
-    /// It is not served any more, because something that it has was revoked.
+    /// The revision is not served any more, because one of its grants, approvals or signers was revoked.
     Withdrawn,
 }
 
@@ -78,7 +80,7 @@ impl RevisionState {
 }
 
 impl RevisionRecord {
-    /// Creates the record of something that happened just now.
+    /// Creates the record of an event that happened just now.
     pub(super) fn new(state: RevisionState, digest: Option<Digest>) -> Self {
         Self {
             number: None,
@@ -91,14 +93,14 @@ impl RevisionRecord {
         }
     }
 
-    /// Sets why it is not served.
+    /// Sets why the revision is not served.
     pub(super) fn because(mut self, error: &str) -> Self {
         self.error = Some(error[..error.floor_char_boundary(MAX_ERROR)].to_owned());
         self
     }
 }
 
-/// Adds a record, and removes the oldest one if there are too many.
+/// Adds a record, and removes the oldest record if there are too many.
 pub(super) fn remember(revisions: &mut Arc<VecDeque<RevisionRecord>>, record: RevisionRecord) {
     let revisions = Arc::make_mut(revisions);
     revisions.push_back(record);

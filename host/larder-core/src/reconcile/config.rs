@@ -21,11 +21,11 @@ pub struct Config {
     pub providers: BTreeMap<ProviderName, ProviderConfig>,
     /// Settings of all other providers.
     pub default: ProviderConfig,
-    /// The upper limit for every grant, whoever approves it.
+    /// The upper limit for every grant. An approval cannot exceed it.
     pub ceiling: Arc<Ceiling>,
     /// The interval between scans when no file event arrives.
     pub scan_interval: Duration,
-    /// How long the components of a source that is missing are served.
+    /// How long the components of a missing source are still served.
     pub missing_source_grace: Duration,
     /// The files of the host, which no folder of a grant request may contain.
     pub own_files: Arc<OwnFiles>,
@@ -37,11 +37,12 @@ pub struct Config {
     pub relative_to: PathBuf,
     /// The approvals beyond the grants.
     pub approvals: Approvals,
-    /// Whose signatures are trusted, and whether one is required.
+    /// Which signatures are trusted, and whether a signature is required.
     pub trust: Arc<dyn SignatureVerifier>,
     /// Whether clients are offered the server's own tools, which read resources.
     pub resource_tools: bool,
-    /// Whether a provider is rejected if a setting is missing that it requires. Otherwise it is loaded to be examined.
+    /// Whether a provider is rejected if a required setting is missing. If false, the provider is loaded so that it can
+    /// be examined.
     pub requires_settings: bool,
 }
 
@@ -50,7 +51,8 @@ pub struct Config {
 pub struct ProviderConfig {
     /// What the provider may access.
     pub grant: Arc<Grant>,
-    /// Decides which provider owns a URI that two offer in the same pass. It precedes the name.
+    /// If two providers offer a URI in the same pass, the provider with the higher priority owns it. If both have the
+    /// same priority, the name decides.
     pub priority: i32,
     /// Whether grant requests beyond the grant need an approval.
     pub approval_mode: ApprovalMode,

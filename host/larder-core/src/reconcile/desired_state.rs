@@ -24,9 +24,9 @@ pub(super) struct DesiredComponent {
     pub(super) artifact: Artifact,
     pub(super) config: ProviderConfig,
     pub(super) ceiling: Arc<Ceiling>,
-    /// The files of the host. A new team adds some, which a grant request must not contain either.
+    /// The files of the host. A new team adds files, which a grant request must not contain either.
     pub(super) own_files: Arc<OwnFiles>,
-    /// Whose signatures are trusted.
+    /// The signers that are trusted.
     pub(super) trust: Trust,
     /// Whether the team has reached its provider quota with the components before this one.
     pub(super) exceeds_quota: bool,
@@ -35,7 +35,7 @@ pub(super) struct DesiredComponent {
 }
 
 impl DesiredComponent {
-    /// Whether this differs from another one at most in the content of the component.
+    /// Whether this component and another one differ at most in the content of the component.
     pub(super) fn is_same_otherwise(&self, other: &Self) -> bool {
         let artifact = Artifact {
             component: other.artifact.component.clone(),
@@ -48,7 +48,7 @@ impl DesiredComponent {
     }
 }
 
-/// Two are equal if they trust the same signers.
+/// Two values are equal if they trust the same signers.
 #[derive(Debug, Clone)]
 pub(super) struct Trust(pub(super) Arc<dyn SignatureVerifier>);
 
@@ -64,19 +64,19 @@ impl Eq for Trust {}
 #[derive(Default)]
 pub(super) struct DesiredComponents {
     pub(super) components: Vec<DesiredComponent>,
-    /// The names of all components, also of those that a source has not fetched yet.
+    /// The names of all components, also of components that a source has not fetched yet.
     pub(super) names: BTreeSet<String>,
-    /// The names whose source cannot be read. They stay as they are.
+    /// The names whose source cannot be read. Their components stay as they are.
     pub(super) unknown: BTreeSet<String>,
     /// New artifacts that wait for approval, as their sources report.
     pub(super) pending_approvals: Vec<PendingApproval>,
     /// When to scan again, because artifacts are still changing.
     pub(super) rescan_after: Option<Duration>,
-    /// When the components of a missing source are withdrawn, by another scan.
+    /// After this time, another scan withdraws the components of a missing source.
     pub(super) withdraw_after: Option<Duration>,
-    /// Why sources cannot be read, while they cannot.
+    /// Why sources cannot be read; none if all can be read.
     pub(super) source_error: Option<String>,
-    /// The problem with single artifacts, while there is one.
+    /// The problem with single artifacts; none if there is no problem.
     pub(super) artifact_error: Option<String>,
     /// The problems that were not reported before.
     pub(super) new_problems: Vec<String>,
@@ -105,7 +105,8 @@ impl DesiredState {
         }
     }
 
-    /// Limits the number of components. The first ones count, in the order of the sources and their artifacts.
+    /// Limits the number of components. The first components in the order of the sources and their artifacts are
+    /// served.
     pub(super) fn limit_components(&mut self, max_components: usize) {
         self.max_components = max_components;
     }
@@ -174,7 +175,7 @@ fn provider_config(config: &Config, name: &str) -> ProviderConfig {
     }
 }
 
-/// Warns about grants that exceed the team's ceiling. The ceiling takes precedence.
+/// Warns about grants that exceed the team's ceiling. The ceiling limits these grants.
 fn warn_about_ceiling(config: &Config) {
     for (provider, provider_config) in &config.providers {
         for line in config.ceiling.cap(&provider_config.grant).denied {

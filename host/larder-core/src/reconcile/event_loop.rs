@@ -60,11 +60,11 @@ impl Reconciler {
         }
         self.state.cancel_loads();
         self.withdraw_reports();
-        // The next start must know what was served last.
+        // The next start needs the offers that were served last.
         self.state_writer.flush().await;
     }
 
-    /// Runs work that is done for a team's lists, and charges its CPU time to the team's quota.
+    /// Runs work that concerns a team's lists, and charges its CPU time to the team's quota.
     fn charge_cpu_time<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> T {
         let began = thread_cpu_time();
         let done = work(self);
@@ -155,7 +155,7 @@ impl Reconciler {
         }
     }
 
-    /// Refreshes the lists that waited for the minimum interval, and retries those that failed.
+    /// Refreshes the lists that waited for the minimum interval, and retries the refreshes that failed.
     fn refresh_due_lists(&mut self) {
         for provider in self.list_refresh_limiter.take_due() {
             self.state.refresh_list(&provider, &self.loader);
@@ -190,7 +190,7 @@ impl Reconciler {
         }
     }
 
-    /// Handles the report that a list of a provider changed, here or at another replica.
+    /// Handles the report that a list of a provider changed. The report comes from this replica or from another one.
     fn list_changed(&mut self, provider: &ProviderName) {
         self.writer.may_have_changed(provider);
         self.state.mark_list_changed(provider);

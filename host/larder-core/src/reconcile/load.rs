@@ -1,5 +1,5 @@
-//! Loads an artifact as a provider: read, compile, probe. Each load is a task of its own. An artifact that is the
-//! revision that is already served costs only the reading.
+//! Loads an artifact as a provider: read, compile, probe. Each load is a task of its own. If the artifact turns out to
+//! be the revision that is already served, it is only read.
 
 mod component;
 mod definitions;
@@ -52,7 +52,7 @@ pub(super) struct Loader {
     pub(super) metrics: metrics::LoadMetrics,
     pub(super) signals: SignalSender,
     pub(super) drain: Drain,
-    /// For the files of the team, which can block a thread forever.
+    /// Threads for the files of the team. A file can block a thread forever.
     pub(super) threads: Arc<BlockingThreads>,
     pub(super) base_folder: PathBuf,
     pub(super) parse_grant_request: fn(&str, &Path) -> Result<GrantRequest, String>,
@@ -62,9 +62,9 @@ pub(super) struct Loader {
     /// For reading and compiling.
     pub(super) load_permits: Semaphore,
     pub(super) probe_permits: Semaphore,
-    /// One at a time: reading components again has no urgency.
+    /// One at a time, because reading components again is not urgent.
     pub(super) recheck_permit: Semaphore,
-    /// One at a time: nobody waits for optimised code.
+    /// One at a time, because no client waits for optimised code.
     pub(super) optimise_permit: Semaphore,
     pub(super) wake: Arc<Notify>,
     pub(super) load_events: mpsc::UnboundedSender<LoadEvent>,
@@ -81,9 +81,9 @@ struct RunningLoad<'a> {
     has_read: Arc<AtomicBool>,
 }
 
-/// What is known about a load, however far it got.
+/// What is known about a load so far.
 struct Progress {
-    /// The revision, as far as it was determined.
+    /// The revision, if the load has determined it.
     reached: Option<Revision>,
     /// Whether the revision was identified without reading it.
     is_cached: bool,
@@ -244,7 +244,7 @@ impl Loader {
     }
 
     fn send(&self, event: LoadEvent) {
-        // Fails only at shutdown, when nobody receives.
+        // Fails only at shutdown, when the receiver is gone.
         _ = self.load_events.send(event);
     }
 
@@ -299,7 +299,8 @@ impl Loader {
         let priority = previous.priority_of_next();
         let compiled = self.compile(&name, component, priority, timer).await?;
         let imports = ungranted_imports(compiled.imports(), &decision.grant);
-        // Recorded independently of the grant, so that a narrower grant later does not require an approval.
+        // The imports are recorded independently of the grant, so that a narrower grant later does not require an
+        // approval.
         requests.extend(ungranted_imports(compiled.imports(), &Grant::default()));
         let before = self.requests_before(&name, previous.requests).await?;
         let held = self.hold_for_imports(&name, &revision, imports, &requests, before);
@@ -345,8 +346,8 @@ impl Loader {
         Ok(compiled)
     }
 
-    /// Gets the description and the lists of a provider. Its calls can take long, so meanwhile others are loaded, and
-    /// after a while others are probed as well.
+    /// Gets the description and the lists of a provider. The calls of the provider can take long. So other components
+    /// are loaded in the meantime, and after a while other providers are probed as well.
     async fn probe(
         &self,
         load: RunningLoad<'_>,
@@ -359,7 +360,7 @@ impl Loader {
             id: load.id,
         });
         let mut probe = pin!(async {
-            // Its lists may fail without the setting, with a less helpful error.
+            // Without the setting, the lists of the provider may fail with a less helpful error.
             if self.requires_settings {
                 provider.require_settings().await?;
             }
@@ -374,7 +375,7 @@ impl Loader {
         }
     }
 
-    /// Checks what is known about an artifact before it is read. Returns the name of its provider.
+    /// Checks what is known about an artifact before it is read. Returns the name of the provider.
     fn check_artifact(&self, desired: &DesiredComponent) -> Result<ProviderName, LoadError> {
         let provider = ProviderName::parse(&desired.artifact.name)?;
         if let (true, Some(quota_usage)) = (desired.exceeds_quota, &self.quota_usage) {
@@ -403,7 +404,7 @@ impl Loader {
     }
 }
 
-/// Turns a panic in the engine into one rejected component, so that the load still ends with a result.
+/// Converts a panic in the engine to a rejected component, so that the load still ends with a result.
 async fn catch_panic(work: impl Future<Output = Outcome>) -> Outcome {
     let ended = std::panic::AssertUnwindSafe(work).catch_unwind().await;
     ended.unwrap_or_else(|_| {

@@ -16,7 +16,7 @@ const MAX_PARTS: usize = 10;
 pub struct ReconcilePass {
     /// New providers.
     pub loaded: Vec<RevisionSummary>,
-    /// New revisions of providers that were served before.
+    /// New revisions of providers that were already served.
     pub replaced: Vec<RevisionSummary>,
     /// Components that are rejected since this pass.
     pub rejected: Vec<RejectedComponent>,
@@ -26,7 +26,7 @@ pub struct ReconcilePass {
     pub removed: Vec<ProviderName>,
     /// URIs and templates that two providers offer.
     pub collisions: Vec<Collision>,
-    /// What was omitted from lists or changed in them, unless it was reported before.
+    /// The items that were omitted from lists or changed in them, unless that was reported before.
     pub omitted: Vec<String>,
     /// Problems with sources or their artifacts.
     pub problems: Vec<String>,
@@ -34,7 +34,7 @@ pub struct ReconcilePass {
     pub duration: Duration,
     /// Components whose problem is resolved.
     pub(super) resolved: Vec<String>,
-    /// Whether a provider is not awaited any more, because its component is gone.
+    /// Whether a provider was removed from the unavailable providers, because its component is gone.
     pub(super) unavailable_changed: bool,
     /// Whether a provider's lists were refreshed.
     pub(super) lists_refreshed: bool,
@@ -97,7 +97,7 @@ impl fmt::Display for RevisionSummary {
 }
 
 impl ReconcilePass {
-    /// Returns whether there is nothing to publish or to log.
+    /// Returns whether there are no changes to publish or to log.
     pub(super) fn is_empty(&self) -> bool {
         let nothing_new =
             self.loaded.is_empty() && self.replaced.is_empty() && self.removed.is_empty();
@@ -110,7 +110,7 @@ impl ReconcilePass {
             && self.collisions.is_empty()
     }
 
-    /// Records in the audit log which components are served, and which are not.
+    /// Records in the audit log which components are served and which are not served.
     pub(super) fn record(&self, audit: &AuditLog, team: &TeamName) {
         if !audit.is_on() {
             return;

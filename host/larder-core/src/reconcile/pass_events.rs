@@ -5,7 +5,7 @@ use crate::catalog::{PendingApproval, RejectedComponent};
 use larder_model::name::{ProviderName, TeamName};
 use larder_runtime::history::{Event, EventKind, EventLog};
 
-/// Records what is served since this pass, and what is not.
+/// Records what is served since this pass, and what is not served any more.
 pub(super) fn record(pass: &ReconcilePass, team: &TeamName, events: &EventLog) {
     let loaded = pass.loaded.iter();
     let loaded = loaded.map(|revision| served(EventKind::Load, "loaded", revision));

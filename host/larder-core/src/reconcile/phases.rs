@@ -1,4 +1,4 @@
-//! Where the time goes from a changed file to the catalog with the new revision.
+//! How long each step takes between the change of a file and the catalog with the new revision.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -9,25 +9,25 @@ use larder_sandbox::CompilePhases;
 /// Where the time of a load went, from the change of the file on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LoadPhases {
-    /// From the change of the file to the scan that saw it. Zero if that is not known.
+    /// From the change of the file to the scan that found the change. Zero if the time is not known.
     pub detection: Duration,
     /// The file had to stay the same.
     pub settling: Duration,
-    /// It waited for other loads.
+    /// The load waited for other loads.
     pub queue: Duration,
     /// The component was read and identified by its digest.
     pub reading: Duration,
-    /// Its signatures, its grant request and its imports were checked.
+    /// The signatures of the component, its grant request and its imports were checked.
     pub checking: Duration,
-    /// It was compiled.
+    /// The component was compiled.
     pub compiling: CompilePhases,
-    /// From the request to compile it to its code.
+    /// From the request to compile the component to the compiled code.
     pub compiled_in: Duration,
-    /// It was linked.
+    /// The component was linked.
     pub linking: Duration,
-    /// Its own functions were called for its description and its lists.
+    /// The provider's own functions were called for its description and its lists.
     pub probing: Duration,
-    /// The catalog with it was published.
+    /// The catalog with the revision was published.
     pub publishing: Duration,
 }
 
@@ -89,7 +89,7 @@ pub(super) struct PhaseTimer {
 }
 
 impl PhaseTimer {
-    /// Starts with what a source knows, unless the load is a later attempt.
+    /// Starts with the detection time that a source reports, unless the load is a later attempt.
     pub(super) fn new(detection: Option<Detection>) -> Self {
         let mut phases = LoadPhases::default();
         if let Some(Detection {

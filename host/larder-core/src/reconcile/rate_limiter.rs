@@ -1,5 +1,5 @@
-//! Rate limit for what signals of providers cause: a list refresh costs a probe and notifies the clients, and a message
-//! costs a check at each other replica. Signals that arrive too soon are combined into one later action.
+//! Rate limit for the actions that signals of providers cause: a list refresh costs a probe and notifies the clients,
+//! and a message costs a check at each other replica. Signals that arrive too soon are combined into one later action.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use tokio::time::Instant;
 const MIN_INTERVAL: Duration = Duration::from_millis(500);
 const NEVER: Duration = Duration::from_secs(3_600);
 
-/// By key, which is a provider or a URI: when the last action started, and whether another one is waiting.
+/// The key is a provider or a URI. The value tells when the last action started, and whether another action is waiting.
 pub(super) struct RateLimiter<K>(BTreeMap<K, (Instant, bool)>);
 
 impl<K> Default for RateLimiter<K> {

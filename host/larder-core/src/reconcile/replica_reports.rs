@@ -1,4 +1,4 @@
-//! Tells the other replicas of this server what providers signalled here.
+//! Reports the signals of this replica's providers to the other replicas of this server.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,8 +8,8 @@ use crate::replicas::{ReplicaEvent, Single, TeamReplicas};
 use larder_model::name::ProviderName;
 use larder_model::uri::Uri;
 
-/// What must be told. The rate is limited because a report causes calls of the provider at each other replica, and a
-/// provider may signal in each of its calls.
+/// The signals that must be reported. The rate is limited because a report causes calls of the provider at each other
+/// replica, and a provider may signal in each of its calls.
 pub(super) struct ReplicaReports {
     pub(super) replicas: Arc<dyn TeamReplicas>,
     updated: RateLimiter<Uri>,
@@ -27,7 +27,7 @@ impl Default for ReplicaReports {
 }
 
 impl ReplicaReports {
-    /// Tells that a provider reported an update of this URI, at once or after the minimum interval.
+    /// Reports that a provider signalled an update of this URI, at once or after the minimum interval.
     pub(super) fn updated(&mut self, uri: &Uri) {
         if self.updated.request(uri) {
             self.replicas
@@ -35,7 +35,7 @@ impl ReplicaReports {
         }
     }
 
-    /// Tells that a provider reported a change of its lists.
+    /// Reports that a provider signalled a change of its lists.
     pub(super) fn list_changed(&mut self, provider: &ProviderName) {
         if self.lists.request(provider) {
             self.replicas.publish(ReplicaEvent::ListChanged {
@@ -44,7 +44,7 @@ impl ReplicaReports {
         }
     }
 
-    /// Tells what waited for the minimum interval.
+    /// Sends the reports that waited for the minimum interval.
     pub(super) fn send_due(&mut self) {
         for uri in self.updated.take_due() {
             self.replicas.publish(ReplicaEvent::Signalled { uri });

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Triggers, such as file events, come in bursts. A scan waits this long for the rest of one, such as the rename of
-/// NAME.toml and that of its component.
+/// Triggers, such as file events, come in bursts. A scan waits this long for the end of a burst, such as the rename of
+/// NAME.toml and the rename of its component.
 const DEBOUNCE: Duration = Duration::from_millis(5);
 
 pub(super) struct ScanSchedule {
@@ -29,21 +29,20 @@ impl ScanSchedule {
         self.scan_within(DEBOUNCE);
     }
 
-    /// Records the start of a scan. Later events may concern changes that this scan does not see.
+    /// Records the start of a scan. Later events may concern changes that this scan does not find.
     pub(super) fn scan_started(&mut self) {
         self.next_scan = Instant::now() + self.interval;
     }
 
-    /// Records the end of a scan. `rescan_after` is the delay until artifacts that are
-    /// still changing are complete.
+    /// Records the end of a scan. `rescan_after` is the delay until the files that are still changing can be complete.
     pub(super) fn scan_finished(&mut self, succeeded: bool, rescan_after: Option<Duration>) {
         self.last_scan_failed = !succeeded;
         self.scan_within(rescan_after.unwrap_or(self.interval));
     }
 
-    /// Returns when to scan next. `retry` is the time until a failed load is due. A load cannot be retried
-    /// without a successful scan, so after a failed one it does not count: it would only cause one scan right
-    /// after the other.
+    /// Returns when to scan next. `retry` is the time until a failed load is due. A load cannot be retried without a
+    /// successful scan. So after a failed scan, `retry` is ignored: it would only cause one scan immediately after
+    /// another.
     pub(super) fn next_scan_at(&self, retry: Duration) -> Instant {
         if self.last_scan_failed {
             self.next_scan

@@ -17,7 +17,7 @@ pub(super) struct SourceScanner {
     /// `None` while a scan is running.
     worker: Option<ScanWorker>,
     running_scan: Option<JoinHandle<(ScanWorker, DesiredComponents)>>,
-    /// Set until the next scan, which registers the triggers. They notify it.
+    /// Set until the next scan, which registers the triggers. The triggers notify it.
     wake: Option<Arc<Notify>>,
     drain: Drain,
 }
@@ -41,7 +41,7 @@ impl SourceScanner {
         }
     }
 
-    /// Registers what triggers a scan, with the next scan. The triggers notify `wake`.
+    /// Lets the next scan register what triggers a scan. The triggers notify `wake`.
     pub(super) fn enable_triggers(&mut self, wake: &Arc<Notify>) {
         self.wake = Some(wake.clone());
     }
@@ -73,7 +73,7 @@ impl SourceScanner {
                 self.worker = Some(worker);
                 desired
             }
-            // A panic lost the worker, so no further scan is possible: the reconcile loop ends with it.
+            // The panic lost the worker, so no further scan is possible: the reconcile loop panics too.
             Err(Ok(panic)) => resume_unwind(panic),
             // A scan is cancelled only when the runtime shuts down.
             Err(Err(_)) => pending().await,
@@ -82,7 +82,7 @@ impl SourceScanner {
 }
 
 impl ScanWorker {
-    /// Registers the triggers, or renews the watch of folders, before it scans. A change in between is found by the
+    /// Registers the triggers, or renews the watch of folders, and then scans. A change in between is found by the
     /// scan, or reported as an event.
     fn scan(&mut self, wake: Option<Arc<Notify>>) -> DesiredComponents {
         if let Some(wake) = wake {

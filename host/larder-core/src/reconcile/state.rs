@@ -24,12 +24,12 @@ use larder_model::name::ProviderName;
 #[derive(Default)]
 pub(super) struct State {
     components: BTreeMap<String, ComponentState>,
-    /// New artifacts that wait for approval, as their sources report. They are not loaded before that.
+    /// New artifacts that wait for approval, as their sources report. They are loaded after the approval.
     pending_artifacts: Vec<PendingApproval>,
-    /// What the providers answered for that were served before the start, and have not been served since. Without those
-    /// whose component is gone.
+    /// What the providers answered for that were served before the start and have not been served since. Providers
+    /// whose component is gone are not included.
     last_offers: BTreeMap<String, Arc<OfferRecord>>,
-    /// Whether the sources were read since the start, so that it is known which components there are.
+    /// Whether the sources were read since the start, so that the names of all components are known.
     knows_components: bool,
     generation: u64,
     last_job_id: u64,
@@ -55,8 +55,8 @@ impl State {
         self.knows_components
     }
 
-    /// Returns the origins of the components that are not served yet: those that are loading, and those that failed for the
-    /// moment, if they were served before the start.
+    /// Returns the origins of the components that were served before the start and are not served yet: components that
+    /// are loading, and components that failed temporarily.
     pub(super) fn awaited(&self) -> Vec<&str> {
         let is_awaited = |(name, component): &(&String, &ComponentState)| {
             let is_retried = component
@@ -118,7 +118,7 @@ impl State {
         loading.map(|component| component.origin.as_str()).collect()
     }
 
-    /// Ends all loads. Their providers may take long, and nothing waits for them any more.
+    /// Ends all loads. Their providers may take long, and the results are not needed any more.
     pub(super) fn cancel_loads(&mut self) {
         self.components
             .values_mut()
@@ -136,8 +136,8 @@ impl State {
         }
     }
 
-    /// Returns when the own calls of all loading providers will have had this much time. `None` while a component is
-    /// still read or compiled.
+    /// Returns the time at which each loading provider will have had this much time for its own calls. `None` while a
+    /// component is still read or compiled.
     pub(super) fn own_calls_end(&self, time: Duration) -> Option<Instant> {
         let loads = self
             .components
@@ -154,7 +154,7 @@ impl State {
         self.generation += 1;
     }
 
-    /// Removes the components that are not desired any more.
+    /// Removes the components that the sources do not have any more.
     pub(super) fn remove_missing(&mut self, desired: &DesiredComponents, pass: &mut ReconcilePass) {
         if desired.source_error.is_none() && desired.artifact_error.is_none() {
             self.knows_components = true;
@@ -185,7 +185,7 @@ impl State {
         });
     }
 
-    /// Replaces the new artifacts that wait for approval.
+    /// Replaces the list of new artifacts that wait for approval.
     pub(super) fn set_pending_artifacts(
         &mut self,
         pending: Vec<PendingApproval>,
@@ -205,7 +205,7 @@ impl State {
         );
     }
 
-    /// Starts to load a component, unless that was done for its current state.
+    /// Starts to load a component, unless it was already loaded in its current state.
     pub(super) fn ensure_loaded(&mut self, desired: DesiredComponent, loader: &Arc<Loader>) {
         let component = self
             .components
@@ -241,7 +241,7 @@ impl State {
         }
     }
 
-    /// Starts a list refresh of a provider, whose component stays as it is. If it cannot start now, it is
+    /// Starts a list refresh of a provider without a change of its component. If the refresh cannot start now, it is
     /// recorded.
     pub(super) fn refresh_list(&mut self, provider: &ProviderName, loader: &Arc<Loader>) {
         let Some(component) = self.components.get_mut(provider.as_str()) else {
@@ -294,7 +294,7 @@ impl State {
                 (&mut component.list_refresh.retry, &component.serving)
                 && retry.is_due()
             {
-                // Counts as one attempt, even if the rate limit delays it.
+                // This counts as one attempt, also if the rate limit delays it.
                 retry.postpone();
                 due.push(serving.offer.name().clone());
             }

@@ -1,5 +1,5 @@
-//! Writes the pending approvals, for `larder approve`, and what is served, for the next start. Disks are slow
-//! and file locks may be held, so writing happens on a blocking thread, one write at a time.
+//! Writes the pending approvals for `larder approve`, and the served revisions for the next start. Disks are slow and
+//! file locks may be held, so writing happens on a blocking thread, one write at a time.
 
 use std::future::pending;
 
@@ -9,7 +9,7 @@ use super::approvals::{Approvals, ApprovalsError, Imports, OfferRecords, Pending
 use larder_model::name::TeamName;
 use larder_runtime::drain::Drain;
 
-/// What is written.
+/// The state that is written.
 #[derive(Debug, Clone)]
 pub(super) struct PersistedState {
     pub(super) pending: Vec<PendingApprovalRecord>,
@@ -28,7 +28,7 @@ pub(super) struct StateWriter {
     queued: Option<PersistedState>,
     /// The state that is being written.
     writing: Option<(PersistedState, WriteTask)>,
-    /// The last error, so that a repeated one is logged once.
+    /// The last error, so that a repeated error is logged once.
     last_error: Option<String>,
 }
 
@@ -44,7 +44,7 @@ impl StateWriter {
         }
     }
 
-    /// Queues a state for writing. It replaces a queued one.
+    /// Queues a state for writing. The state replaces a queued state.
     pub(super) fn save(&mut self, state: PersistedState) {
         self.queued = Some(state);
         self.write_queued();
@@ -85,8 +85,7 @@ impl StateWriter {
         }
     }
 
-    /// Waits for the running write, then starts the queued one. A failed write waits for the next pass.
-    /// Cancel safe.
+    /// Waits for the running write, then starts the queued write. A failed write waits for the next pass. Cancel safe.
     pub(super) async fn finished(&mut self) {
         let Some((_, writing)) = &mut self.writing else {
             return pending().await;

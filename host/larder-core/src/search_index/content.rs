@@ -8,20 +8,20 @@ use larder_model::resource::{Body, Entry, Freshness, ReadResult, Scope};
 use larder_model::uri::Uri;
 use larder_sandbox::provider::CallError;
 
-/// What a read without a caller returned.
+/// The result of a read without a caller.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Content {
     /// The text of all parts.
     Text(String),
-    /// There is no text in it.
+    /// The content has no text.
     Binary,
-    /// Without a caller there is nothing to read.
+    /// The content can only be read with a caller.
     NeedsCaller,
-    /// It is the known version.
+    /// The content has the known version.
     Unchanged,
 }
 
-/// Whether the content of an entry may be text, as far as the entry tells.
+/// Whether the content of an entry may be text, according to the entry.
 pub(super) fn may_be_text(entry: &Entry) -> bool {
     let Some(mime_type) = &entry.mime_type else {
         return true;
@@ -67,7 +67,7 @@ pub(super) async fn read(
 }
 
 fn content(result: &ReadResult, max_bytes: usize) -> Content {
-    // The provider says that the content belongs to its caller, although there is none.
+    // The provider reports that the content belongs to its caller, although there is no caller.
     if result.freshness.scope == Scope::Caller && result.freshness != Freshness::UNKNOWN {
         return Content::NeedsCaller;
     }

@@ -1,4 +1,4 @@
-//! Compares what a provider lists with what is stored of it.
+//! Compares the list of a provider with what is stored of the provider.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -7,21 +7,21 @@ use larder_model::resource::Entry;
 use larder_model::text_index::KnownDocument;
 use larder_model::uri::Uri;
 
-/// Prefixes of stored states. A version of a list, or of a version query.
+/// Prefixes of stored states. This one is the version from a list, or from a version query.
 const VERSION: &str = "version ";
 /// The time of the last change, and the size.
 const MODIFIED: &str = "modified ";
 /// The version that a read returned. Only a read tells whether it is still current.
 const READ: &str = "read ";
-/// The content cannot be read without a caller. What follows is one of the others.
+/// The content cannot be read without a caller. One of the other prefixes follows.
 const NEEDS_CALLER: &str = "needs-caller ";
 
 /// What has to be done for one provider.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Plan {
-    /// What has to be read.
+    /// The resources that have to be read.
     pub(super) reads: VecDeque<PlannedRead>,
-    /// What is stored, and not listed any more.
+    /// The stored documents that are not listed any more.
     pub(super) removed: Vec<Uri>,
 }
 
@@ -34,24 +34,24 @@ pub(super) struct PlannedRead {
     pub(super) state: Option<String>,
     /// The version that the provider may answer "not modified" for.
     pub(super) known_version: Option<String>,
-    /// Whether something is stored of it.
+    /// Whether a document of the resource is stored.
     pub(super) is_stored: bool,
 }
 
-/// What decides what has to be read, besides what is listed and stored.
+/// In addition to the listed entries and the stored documents: what decides which resources have to be read.
 pub(super) struct Situation<'a> {
     /// The versions that the provider returned for these URIs.
     pub(super) versions: HashMap<Uri, String>,
     /// URIs whose update was noticed.
     pub(super) updated: &'a HashSet<Uri>,
-    /// URIs that were read from this revision, and whose state does not tell whether they changed.
+    /// URIs that were read from this revision, and whose state does not show whether they changed.
     pub(super) already_read: &'a HashSet<Uri>,
-    /// Whether nothing new can be stored.
+    /// Whether the index is full, so that nothing new can be stored.
     pub(super) is_full: bool,
 }
 
 impl Plan {
-    /// Returns what has to be done. `entries` are those that belong to the provider.
+    /// Returns what has to be done. `entries` are the entries that belong to the provider.
     pub(super) fn new<'a>(
         entries: impl Iterator<Item = &'a Entry>,
         known: &HashMap<Uri, KnownDocument>,
@@ -86,7 +86,7 @@ fn planned_read(
         _ if is_updated => true,
         (None, _) => !was_read && !situation.is_full,
         (Some(known), Some(state)) => match known.state.strip_prefix(NEEDS_CALLER) {
-            // Another configuration may let the provider answer without a caller.
+            // With another configuration, the provider may answer without a caller.
             Some(before) => !was_read || before != state,
             None => known.state != *state,
         },
@@ -175,7 +175,7 @@ mod tests {
             .collect()
     }
 
-    /// Returns what is read and what is removed.
+    /// Returns which URIs are read and which are removed.
     fn planned(
         entries: &[Entry],
         known: &HashMap<Uri, KnownDocument>,

@@ -1,4 +1,4 @@
-//! What is shown of the index of a team.
+//! What operators see of the index of a team.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use larder_model::name::ProviderName;
 use larder_model::text_index::{Change, IndexError, TextIndex, Usage};
 
-/// The progress of the index of one team. Clones share it.
+/// The progress of the index of one team. Clones share the same progress.
 #[derive(Debug, Clone)]
 pub struct IndexProgress {
     /// `None` if the server has no full-text index.
@@ -68,7 +68,7 @@ impl IndexProgress {
         self.lock().iter().map(of).collect()
     }
 
-    /// Returns what is stored of a provider, also if nothing updates the index. `None` if nothing is.
+    /// Returns what is stored of a provider, also if the index is not updated. `None` if nothing is stored.
     pub async fn stored(&self, provider: &ProviderName) -> Result<Option<Usage>, IndexError> {
         match self.existing().await? {
             Some(index) => Ok(index.usage().get(provider).copied()),
@@ -76,8 +76,8 @@ impl IndexProgress {
         }
     }
 
-    /// Deletes what is stored of a provider, and returns how much it was. If the provider is still indexed, it is read
-    /// again later.
+    /// Deletes what is stored of a provider, and returns how much was deleted. If the provider is still indexed, it is
+    /// read again later.
     pub async fn forget(&self, provider: &ProviderName) -> Result<Usage, IndexError> {
         let Some(index) = self.existing().await? else {
             return Ok(Usage::default());
@@ -108,7 +108,7 @@ impl IndexProgress {
         }
     }
 
-    /// Opens the index, if there is one and something is stored in it.
+    /// Opens the index, if there is one and it contains documents.
     async fn existing(&self) -> Result<Option<&Arc<dyn TextIndex>>, IndexError> {
         let Some(index) = &self.index else {
             return Ok(None);

@@ -20,28 +20,28 @@ use larder_model::uri::Uri;
 use larder_runtime::drain::Drain;
 use larder_sandbox::provider::CallError;
 
-/// The time between two queries of the versions. Changes that are reported are handled at once.
+/// The time between two queries of the versions. Reported changes are handled at once.
 const VERSION_INTERVAL: Duration = Duration::from_secs(60);
-/// The time after which content without a version is read again, and what failed or did not fit is tried again.
+/// After this time, content without a version is read again, and documents that failed or did not fit are tried again.
 const READ_INTERVAL: Duration = Duration::from_secs(3_600);
 /// URIs in one query of versions.
 const MAX_VERSION_URIS: usize = 500;
-/// After this many failed reads in one plan, the provider is left alone for some time.
+/// After this many failed reads in one plan, the provider is not called for some time.
 const MAX_FAILED_READS: usize = 8;
 
-/// What is known of the work for one provider.
+/// The state of the work for one provider.
 #[derive(Debug, Default)]
 pub(super) struct ProviderWork {
     /// The revision and the list that the plan is for.
     planned_for: Option<(u64, Digest)>,
-    /// What is still to be read. `None` if a plan has to be made.
+    /// The remaining reads. `None` if a plan has to be made.
     reads: Option<VecDeque<PlannedRead>>,
     /// Whether something changed after the plan was made.
     is_outdated: bool,
-    /// URIs whose update was noticed after the plan was made, and before.
+    /// URIs whose update was noticed, before or after the plan was made.
     updated: HashSet<Uri>,
     planned_updates: HashSet<Uri>,
-    /// URIs whose state does not tell whether they changed, and that this revision was asked for.
+    /// URIs whose state does not show whether they changed, and that were already read from this revision.
     already_read: HashSet<Uri>,
     /// URIs that could not be read, and the last error.
     failed: HashSet<Uri>,
@@ -49,7 +49,7 @@ pub(super) struct ProviderWork {
     is_full: bool,
     checked: Option<Instant>,
     read_all: Option<Instant>,
-    /// When to ask a provider again that cannot answer, and when to try failed reads again.
+    /// When to call a provider again that cannot answer, and when to try failed reads again.
     retry: Retry,
     retry_reads: Retry,
 }
@@ -79,7 +79,7 @@ impl From<IndexError> for TurnError {
 }
 
 impl ProviderWork {
-    /// Notes the revision that is served now.
+    /// Records the revision that is served now.
     pub(super) fn follow(&mut self, offer: &Offer) {
         let now = (offer.provider.revision(), offer.list_digest);
         if self.planned_for == Some(now) {
@@ -97,24 +97,24 @@ impl ProviderWork {
         self.replan();
     }
 
-    /// Notes that the content of a URI changed.
+    /// Records that the content of a URI changed.
     pub(super) fn uri_updated(&mut self, uri: Uri) {
         self.updated.insert(uri);
         self.is_outdated = true;
     }
 
-    /// Notes that anything may have changed.
+    /// Records that any content may have changed.
     pub(super) fn may_have_changed(&mut self) {
         self.already_read.clear();
         self.is_outdated = true;
     }
 
-    /// Notes that the index has room again.
+    /// Records that the index has room again.
     pub(super) fn room_was_made(&mut self) {
         self.is_outdated |= std::mem::take(&mut self.is_full);
     }
 
-    /// Makes a new plan, because the index is empty or what was read could not be stored.
+    /// Makes a new plan, because the index is empty or because documents could not be stored.
     pub(super) fn begin_anew(&mut self) {
         self.already_read.clear();
         self.failed.clear();
@@ -128,12 +128,12 @@ impl ProviderWork {
         self.updated.extend(self.planned_updates.drain());
     }
 
-    /// Whether there is something to do now.
+    /// Whether work is due now.
     pub(super) fn is_due(&self) -> bool {
         self.next_turn() <= Instant::now()
     }
 
-    /// Returns when there is something to do, if nothing happens before.
+    /// Returns when work is due, if no event happens before.
     pub(super) fn next_turn(&self) -> Instant {
         let is_idle = self.reads.as_ref().is_some_and(VecDeque::is_empty) && !self.is_outdated;
         if !is_idle {
@@ -171,7 +171,7 @@ impl ProviderWork {
         Ok(())
     }
 
-    /// The list of the provider depends on the caller, so nothing in it is for everybody.
+    /// The list of the provider depends on the caller, so no entry in it is for everybody.
     async fn skip_personal(&mut self, turn: &Turn<'_>) -> Result<(), TurnError> {
         let name = turn.offer.name();
         if turn.index.usage().contains_key(name) {
@@ -251,7 +251,7 @@ impl ProviderWork {
                 turn.index.limits().document_bytes,
             );
             match turn.drain.run_until_stopping(content).await {
-                // What was read is stored, so that it is not read again after the restart.
+                // Documents that were read are stored, so that they are not read again after the restart.
                 None => break,
                 Some(Ok((content, version))) => {
                     self.add(&mut batch, turn.offer, &read, content, version)
@@ -292,7 +292,7 @@ impl ProviderWork {
         batch.add(offer.name(), read, content, version);
     }
 
-    /// Notes a failed read. Returns the error if the provider should be left alone for some time.
+    /// Records a failed read. Returns the error if the provider should not be called for some time.
     fn read_failed(&mut self, read: PlannedRead, error: CallError) -> Result<(), CallError> {
         let is_temporary = matches!(
             error,
@@ -339,7 +339,7 @@ impl ProviderWork {
         tracing::debug!(provider = %name, "the full-text index is up to date");
     }
 
-    /// Notes that the provider cannot answer now.
+    /// Records that the provider cannot answer now.
     pub(super) fn failed(&mut self, turn: &Turn<'_>, error: &CallError) {
         let at_least = match error {
             CallError::QuotaExceeded(exceeded) => exceeded.retry,
@@ -354,7 +354,7 @@ impl ProviderWork {
     }
 }
 
-/// Asks a provider that has versions for those of these entries. The calls count as calls of the host.
+/// Queries the versions of these entries, if the provider supports versions. The calls count as calls of the host.
 async fn versions(offer: &Offer, entries: &[&Entry]) -> Result<HashMap<Uri, String>, CallError> {
     let mut versions = HashMap::new();
     if !offer.provider.supports_versions() {

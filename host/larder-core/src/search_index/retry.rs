@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-/// The time after the first failure, and the longest one.
+/// The time after the first failure, and the longest time.
 const FIRST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(300);
 

@@ -1,4 +1,4 @@
-//! What a source has: components in one revision each, and new revisions that are not ready yet.
+//! What a source contains: components in one revision each, and new revisions that are not ready yet.
 
 use std::collections::BTreeSet;
 
@@ -10,22 +10,23 @@ use larder_model::signature::{
     BUNDLE_EXTENSION, FoundSignature, MAX_SIGNATURE_SIZE, Reason, Signature,
 };
 
-/// A component in one revision, with what belongs to it. Two artifacts are equal if nothing has to be loaded again.
+/// A component in one revision, with its grant request and signatures. Two artifacts are equal if nothing has to be
+/// loaded again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Artifact {
-    /// The name of the provider. It may be invalid; then the component is rejected.
+    /// The name of the provider. If the name is invalid, the component is rejected.
     pub name: String,
-    /// Where it comes from, for people: a file name, or a registry reference.
+    /// The origin of the artifact, for people: a file name, or a registry reference.
     pub origin: String,
     /// The component.
     pub component: Blob,
-    /// The grants that it requests, in the format of `NAME.toml`.
+    /// The grants that the component requests, in the format of `NAME.toml`.
     pub grant_request: Option<Blob>,
-    /// Its signatures, which are verified when it is loaded.
+    /// The signatures, which are verified when the component is loaded.
     pub signatures: Signatures,
 }
 
-/// The signatures that a source found. Nobody has verified them.
+/// The signatures that a source found. They are not verified.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Signatures {
     /// What was signed.
@@ -49,34 +50,34 @@ pub enum SignedSubject {
 /// A new artifact that must not be loaded yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PendingArtifact {
-    /// It is still being written or downloaded.
+    /// The artifact is still being written or downloaded.
     Incomplete {
-        /// Where it comes from, for people.
+        /// The origin of the artifact, for people.
         origin: String,
     },
-    /// It takes the place of the artifact of the same name as soon as the operator has approved these lines.
+    /// The artifact replaces the artifact of the same name as soon as the operator has approved these lines.
     NeedsApproval {
         /// The new artifact.
         artifact: Box<Artifact>,
         /// The digest of its component.
         digest: Digest,
-        /// What needs approval. Each line is approved separately, once and for all.
+        /// The lines that need approval. Each line is approved separately and permanently.
         lines: BTreeSet<String>,
     },
-    /// It takes the place of the artifact of the same name as soon as the operator has accepted it, whether or not grant
-    /// requests need an approval.
+    /// The artifact replaces the artifact of the same name as soon as the operator has accepted it. This also applies
+    /// if grant requests need no approval.
     Update {
         /// The new artifact.
         artifact: Box<Artifact>,
         /// The digest of its component.
         digest: Digest,
-        /// What the operator accepts: from where to where the reference was moved.
+        /// What the operator accepts: the old and the new target of the reference.
         lines: BTreeSet<String>,
     },
 }
 
 impl Signatures {
-    /// Returns all signatures; those in files are read. Blocks the calling thread.
+    /// Returns all signatures. Signatures in files are read. Blocks the calling thread.
     pub fn read(&self) -> Vec<FoundSignature> {
         let files = self.files.iter().map(|(origin, file)| {
             let signature = read_file(origin, file);

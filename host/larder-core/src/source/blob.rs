@@ -1,4 +1,4 @@
-//! Access to the bytes of an artifact. A scan does not read them: it only determines whether they differ.
+//! Access to the bytes of an artifact. A scan does not read the bytes: it only determines whether they differ.
 
 use std::fmt;
 use std::io;
@@ -21,15 +21,15 @@ pub struct Blob {
 /// How a source found a revision, for measurements.
 #[derive(Debug, Clone, Copy)]
 pub struct Detection {
-    /// How long it took from the change to the first scan that saw it.
+    /// The time from the change to the first scan that found the change.
     pub delay: Duration,
-    /// How long it had to stay the same.
+    /// How long the blob had to stay the same.
     pub settling: Duration,
-    /// When the source reported it first.
+    /// When the source first reported the revision.
     pub at: Instant,
 }
 
-/// What differs between two revisions of a blob.
+/// What differs if two revisions of a blob differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BlobRevision {
     /// The digest of the bytes, which identifies them. [`Blob::fetch`] verifies it.
@@ -38,7 +38,7 @@ pub enum BlobRevision {
     Fingerprint(FileFingerprint),
 }
 
-/// The bytes of a blob, wherever they are. All methods block the calling thread.
+/// The bytes of a blob, in a file, in memory or in a registry. All methods block the calling thread.
 pub trait Content: Send + Sync {
     /// Reads the bytes, unless there are more than `limit`.
     fn fetch(&self, limit: u64) -> io::Result<Fetched>;
@@ -62,7 +62,7 @@ pub trait Content: Send + Sync {
 pub enum Fetched {
     /// All of its bytes.
     Bytes(Bytes),
-    /// The blob exceeds the limit; its size, or the number of bytes that were read.
+    /// The blob exceeds the limit. Contains its size, or the number of bytes that were read.
     TooLarge(u64),
 }
 
@@ -76,12 +76,12 @@ impl Blob {
         }
     }
 
-    /// Adds how it was found.
+    /// Adds how the revision was found.
     pub fn with_detection(self, detection: Option<Detection>) -> Self {
         Self { detection, ..self }
     }
 
-    /// How it was found. `None` if that is not known, for example at the start.
+    /// How the revision was found. `None` if that is not known, for example at the start.
     pub fn detection(&self) -> Option<Detection> {
         self.detection
     }
@@ -91,8 +91,8 @@ impl Blob {
         self.revision
     }
 
-    /// Reads the bytes, unless there are more than `limit`. It is an error if they do not have the expected digest.
-    /// Blocks the calling thread.
+    /// Reads the bytes, unless there are more than `limit`. Fails if the bytes do not have the expected digest. Blocks
+    /// the calling thread.
     pub fn fetch(&self, limit: u64) -> io::Result<Fetched> {
         let fetched = self.content.fetch(limit)?;
         if let (BlobRevision::Digest(expected), Fetched::Bytes(bytes)) = (self.revision, &fetched)
@@ -104,8 +104,8 @@ impl Blob {
         Ok(fetched)
     }
 
-    /// Computes the digest of the bytes as they are now, without loading all of them into memory if possible. Blocks
-    /// the calling thread.
+    /// Computes the digest of the current bytes, without loading all of them into memory if possible. Blocks the
+    /// calling thread.
     pub fn digest(&self) -> io::Result<Digest> {
         self.content.digest()
     }

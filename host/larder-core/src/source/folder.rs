@@ -21,7 +21,7 @@ use larder_model::name::Digest;
 use larder_model::signature::{BUNDLE_EXTENSION, DETACHED_EXTENSION};
 use larder_runtime::file_fingerprint::FileFingerprint;
 
-/// What the names of files with signatures have after the name of the component.
+/// The suffixes of files with signatures, after the name of the component.
 const SIGNATURE_EXTENSIONS: [&str; 2] = [DETACHED_EXTENSION, BUNDLE_EXTENSION];
 
 /// A folder with components.
@@ -29,12 +29,12 @@ const SIGNATURE_EXTENSIONS: [&str; 2] = [DETACHED_EXTENSION, BUNDLE_EXTENSION];
 pub struct Folder {
     directory: Directory,
     tracker: SettleTracker,
-    /// The folder in which components were found. It may be missing now, or another one may have taken its place.
+    /// The folder in which components were found. The folder may be missing now, or another folder may be at its path.
     known: Option<DirectoryId>,
     renamed: RenamedFiles,
 }
 
-/// A file of a folder, as it was when the folder was scanned.
+/// A file of a folder, in the state of the scan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct File {
     /// The file name with its extension.
@@ -58,7 +58,8 @@ impl Folder {
         }
     }
 
-    /// Does not follow symbolic links that lead out of the folder: its owner may not read files of other teams.
+    /// Does not follow symbolic links that lead out of the folder, because the owner of the folder may not read files
+    /// of other teams.
     pub fn without_links_to_outside(mut self) -> Self {
         self.directory.links = LinkPolicy::Beneath;
         self
@@ -102,9 +103,11 @@ impl Source for Folder {
     /// Returns the settled components, each with the files that belong to it. A folder that never existed counts as
     /// empty, because it may be created later. A folder that had components counts as missing if it does not exist any
     /// more, or if another folder without components is in its place, such as the mount point of a volume. After any
-    /// other error, the last known state stays in effect. The same applies to each file.
+    /// other error, the last known state of the folder stays in effect. After an error of a file, the last known state
+    /// of the file stays in effect.
     fn scan(&mut self) -> io::Result<Scan> {
-        // Before the files are examined: what is written to after that differs at the next scan.
+        // The events are taken before the files are examined: a file that is written after that differs at the next
+        // scan.
         let renamed = self.renamed.take(&self.directory.path);
         let before = self.directory.id();
         let (files, unreadable) = match self.files() {
@@ -129,7 +132,7 @@ impl Source for Folder {
         let settled = self
             .tracker
             .update(files, &unreadable, &renamed, Instant::now());
-        // Once all components were removed one by one, there is nothing to keep.
+        // If the components were removed one by one, no component is left to keep.
         self.known = if settled.components.is_empty() {
             None
         } else {

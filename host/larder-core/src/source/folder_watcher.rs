@@ -1,5 +1,5 @@
-//! Triggers a scan as soon as the file system reports that something may have changed. Correctness does not
-//! depend on it, because folders are also scanned periodically.
+//! Triggers a scan as soon as the file system reports that something may have changed. Correctness does not depend on
+//! these events, because folders are also scanned periodically.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -52,9 +52,8 @@ impl FolderWatcher {
         watch
     }
 
-    /// Renews the watch, so that it covers the folders that exist now. The scan that follows finds changes in
-    /// between. (A recreated folder may have the inode of the old one, so it is not possible to tell whether
-    /// the old watch is still valid.)
+    /// Renews the watch, so that it covers the folders that exist now. The scan that follows finds changes in between.
+    /// A recreated folder may have the inode of the old folder, so it is unknown whether the old watch is still valid.
     pub fn rewatch(&mut self) {
         let Some(watcher) = &mut self.watcher else {
             return;
@@ -72,8 +71,8 @@ impl FolderWatcher {
     }
 }
 
-/// Whether an event is no reason to scan. Reading files also causes events; only writes count. Other files in
-/// the folder, such as a log beside the configuration, do not count.
+/// Whether an event does not require a scan. Reading files also causes events; only writes count. Other files in the
+/// folder, such as a log beside the configuration, do not count.
 fn is_irrelevant(event: &Event, folders: &[PathBuf]) -> bool {
     let is_read = matches!(event.kind, EventKind::Access(access) if access != AccessKind::Close(AccessMode::Write));
     let is_relevant = |path: &PathBuf| {

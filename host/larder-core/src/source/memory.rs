@@ -46,7 +46,7 @@ impl MemorySource {
         }
     }
 
-    /// Adds a component, or replaces the one of this name.
+    /// Adds a component, or replaces the component of this name.
     pub fn put(&self, name: &str, component: impl Into<Bytes>) {
         self.change(|content| content.put(Artifact::in_memory(name, component)));
     }
@@ -62,7 +62,7 @@ impl MemorySource {
 }
 
 impl MemoryContent {
-    /// Adds an artifact, or replaces the one of its name.
+    /// Adds an artifact, or replaces the artifact of the same name.
     pub fn put(&mut self, artifact: Artifact) {
         self.artifacts.insert(artifact.name.clone(), artifact);
     }

@@ -1,6 +1,6 @@
-//! Which files were renamed into place since the last scan, by the events of the file system. Whoever renames a file has
-//! written all of it before, so it can be used at once. A file without such an event, and one that was written to after
-//! it, must stay the same for a moment.
+//! Which files were renamed into place since the last scan, according to the events of the file system. A program that
+//! renames a file has written all of it before, so the file can be used at once. A file without such an event, and a
+//! file that was written to after the event, must stay the same for a moment.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use notify::event::{AccessKind, ModifyKind, RenameMode};
 use notify::{Event, EventKind};
 
-/// Maximum number of files. If there are more, they must stay the same for a moment.
+/// Maximum number of files. Files beyond it must stay the same for a moment.
 const MAX_FILES: usize = 10_000;
 
 /// The files that were renamed into place. Clones share the same set.
@@ -17,7 +17,7 @@ const MAX_FILES: usize = 10_000;
 pub(crate) struct RenamedFiles(Arc<Mutex<BTreeSet<PathBuf>>>);
 
 impl RenamedFiles {
-    /// Applies an event. Events arrive in the order of what happened.
+    /// Applies an event. Events arrive in the order of the changes.
     pub(super) fn record(&self, event: &Event) {
         let mut files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if event.need_rescan() {
@@ -27,7 +27,8 @@ impl RenamedFiles {
             EventKind::Modify(ModifyKind::Name(RenameMode::To)) => {
                 files.extend(event.paths.iter().cloned())
             }
-            // Follows `From` and `To`. If a component got another name, the previous one is gone for good.
+            // This event follows `From` and `To`. If a component got another name, there is no file with the previous
+            // name any more.
             EventKind::Modify(ModifyKind::Name(RenameMode::Both)) => {
                 if let [from, to] = event.paths.as_slice()
                     && to.extension() == from.extension()
@@ -45,7 +46,7 @@ impl RenamedFiles {
         }
     }
 
-    /// Forgets all files, because events may have been lost.
+    /// Removes all files from the set, because events may have been lost.
     pub(super) fn clear(&self) {
         self.0
             .lock()
@@ -78,7 +79,7 @@ mod tests {
             Vec::from_iter(files.take(Path::new("/plugins")))
         };
         assert_eq!(both("/plugins/b.wasm"), ["a.wasm", "b.wasm"]);
-        // Some editors do this before they write a new file.
+        // Some editors rename the old file before they write a new file.
         assert_eq!(both("/plugins/a.wasm~"), [""; 0]);
     }
 

@@ -18,7 +18,7 @@ use larder_runtime::metrics::Metrics;
 
 /// Maximum number of spans in a batch.
 const BATCH_SIZE: usize = 512;
-/// How long the first span of a batch waits for others.
+/// How long the first span of a batch waits for more spans.
 const BATCH_DELAY: Duration = Duration::from_secs(1);
 /// Timeout of one request to the collector.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
@@ -28,7 +28,7 @@ const RETRY_DELAYS: [Duration; 3] = [
     Duration::from_secs(2),
     Duration::from_secs(4),
 ];
-/// How long spans are still sent at shutdown. Shorter than the time that the audit log has.
+/// How long spans are still sent at shutdown. This time is shorter than the time for the audit log.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 /// Maximum size of a collector's response that is parsed.
 const MAX_RESPONSE_BYTES: usize = 64 << 10;
@@ -83,7 +83,7 @@ fn client(collector: &Collector) -> Result<reqwest::Client, reqwest::Error> {
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     for (name, value) in &collector.headers {
-        // Both were validated when the configuration was read.
+        // Name and value were validated when the configuration was read.
         if let (Ok(name), Ok(mut value)) = (
             HeaderName::try_from(name.as_str()),
             HeaderValue::from_str(value.reveal()),
@@ -92,7 +92,7 @@ fn client(collector: &Collector) -> Result<reqwest::Client, reqwest::Error> {
             headers.insert(name, value);
         }
     }
-    // An error means that a provider is installed already.
+    // An error means that a cryptography provider is installed already.
     _ = rustls::crypto::ring::default_provider().install_default();
     let client = reqwest::Client::builder()
         .redirect(Policy::none())
@@ -125,7 +125,7 @@ async fn send(
     }
 }
 
-/// Sends a request without spans. Returns what is wrong, if it is not accepted.
+/// Sends a request without spans. Returns what is wrong, if the collector does not accept the request.
 pub(super) async fn probe(collector: &Collector) -> Result<(), String> {
     let client = client(collector).map_err(|error| error.to_string())?;
     let body = bytes::Bytes::from_static(br#"{"resourceSpans":[]}"#);
@@ -202,7 +202,7 @@ impl Exporter {
             () = self.drain.stopping() => {}
         }
         if self.drain.is_stopping() {
-            // No span is worth waiting for any more.
+            // The shutdown does not wait for further spans.
             self.queue.close();
             let free = BATCH_SIZE.saturating_sub(spans.len());
             if free > 0 {
@@ -270,7 +270,7 @@ impl Exporter {
             .unwrap_or(0))
     }
 
-    /// Logs when exporting starts to fail, and when it works again.
+    /// Logs when exporting begins to fail, and when it works again.
     fn log_change(&mut self, sent: &Result<u64, SendError>) {
         match sent {
             Err(error) if !self.failing => {

@@ -69,7 +69,7 @@ impl<'d> Compiler<'d> {
             if let Some(target) = object.text(keyword)? {
                 let position = keywords.len();
                 self.add_reference(id, position, kind, target, object.place);
-                // It is replaced when the target is known.
+                // This keyword is replaced when the target is known.
                 keywords.push(Keyword::Never);
             }
         }
@@ -237,7 +237,7 @@ impl<'d> Compiler<'d> {
         self.schema_in(object, keyword)
     }
 
-    /// The schemas of a keyword that is a list of some.
+    /// The schemas of a keyword whose value is a list of schemas.
     fn schemas(
         &mut self,
         object: SchemaObject<'d>,

@@ -1,4 +1,4 @@
-//! Keywords that look at a value alone.
+//! Keywords that check a value itself, without schemas for its parts.
 
 use serde_json::Value;
 
@@ -36,7 +36,7 @@ const BOUNDS: [(&str, BoundKind, &str, BoundKind); 2] = [
     ),
 ];
 
-/// Adds the keywords that look at a value alone.
+/// Adds the keywords that check a value itself.
 pub(super) fn add(
     object: SchemaObject<'_>,
     pattern_size: usize,

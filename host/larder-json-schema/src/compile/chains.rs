@@ -1,15 +1,15 @@
-//! Chains of schemas that apply to the same value, through references and keywords such as `allOf`. Each link needs stack
-//! in a validation, so the length is bounded. A chain without an end can never be evaluated.
+//! Chains of schemas that apply to the same value, through references and keywords such as `allOf`. Each link needs
+//! stack during a validation, so the length is limited. An infinite chain can never be evaluated.
 
 use super::MAX_CHAIN;
 use crate::InvalidSchema;
 use crate::node::{Keyword, Node, NodeId};
 
-/// What is known about the chains from a node.
+/// The known length of the chains from a node.
 #[derive(Clone, Copy)]
 enum Length {
     Unknown,
-    /// The node is part of the chain that is being followed.
+    /// The node is part of the current chain.
     InProgress,
     Known(usize),
 }
@@ -19,7 +19,7 @@ struct Chains<'n> {
     lengths: Vec<Length>,
 }
 
-/// Fails if a chain is too long, and makes shortcuts where a schema is nothing but a reference.
+/// Fails if a chain is too long. Makes a shortcut if a schema only contains a reference.
 pub(super) fn check(nodes: &mut [Node], reachable: &[NodeId]) -> Result<(), InvalidSchema> {
     let mut chains = Chains {
         nodes,
@@ -36,7 +36,7 @@ pub(super) fn check(nodes: &mut [Node], reachable: &[NodeId]) -> Result<(), Inva
 }
 
 impl Chains<'_> {
-    /// The length of the longest chain from a node, which is the end of a chain of so many others.
+    /// The length of the longest chain from a node. This many other schemas precede the node in its chain.
     fn length(&mut self, id: NodeId, before: usize) -> Result<usize, InvalidSchema> {
         if before > MAX_CHAIN {
             return Err(InvalidSchema::LongChain);
@@ -61,7 +61,7 @@ impl Chains<'_> {
     }
 }
 
-/// Where a chain of schemas of one resource ends that are nothing but references.
+/// The end of a chain of schemas of one resource that only contain a reference.
 fn last_target(nodes: &[Node], start: usize) -> Option<NodeId> {
     let mut last = None;
     let mut node = &nodes[start];

@@ -6,7 +6,7 @@ use super::Place;
 use crate::InvalidSchema;
 use crate::draft::Draft;
 
-/// Keywords without an effect on the validation, the type of their values, and the first draft that has them.
+/// Keywords without an effect on the validation, the type of their values, and the first draft that has the keyword.
 const ANNOTATIONS: [(&str, Annotation, Draft); 9] = [
     ("title", Annotation::Text, Draft::Draft4),
     ("description", Annotation::Text, Draft::Draft4),
@@ -37,7 +37,7 @@ impl<'d> SchemaObject<'d> {
         self.members.get(keyword)
     }
 
-    /// The value of a keyword that exists since a draft.
+    /// The value of a keyword that exists from this draft on.
     pub(super) fn get_since(self, draft: Draft, keyword: &str) -> Option<&'d Value> {
         self.get(keyword).filter(|_| self.place.draft >= draft)
     }

@@ -1,4 +1,4 @@
-//! The names of schemas, and the references that lead to them within a document.
+//! The names of schemas, and the references to these names within a document.
 
 use std::collections::HashMap;
 
@@ -21,7 +21,7 @@ pub(super) struct Anchors {
     dynamic: HashMap<(ResourceId, String), NodeId>,
 }
 
-/// A reference whose target is not known.
+/// A reference whose target is not known yet.
 pub(super) struct PendingReference<'d> {
     node: NodeId,
     /// The position among its keywords.
@@ -32,7 +32,7 @@ pub(super) struct PendingReference<'d> {
 }
 
 impl PendingReference<'_> {
-    /// Whether its target depends on nothing but the document.
+    /// Whether the target depends only on the document.
     pub(super) fn is_fixed(&self) -> bool {
         self.kind == ReferenceKind::Fixed
     }
@@ -62,7 +62,8 @@ impl ReferenceKind {
 }
 
 impl<'d> Compiler<'d> {
-    /// Registers the names of a schema. Returns its place, which is a resource of its own if it has a URI.
+    /// Registers the names of a schema. Returns the place of the schema. If the schema has a URI, the place is a
+    /// resource of its own.
     pub(super) fn identify(
         &mut self,
         id: NodeId,

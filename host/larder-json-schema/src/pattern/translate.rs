@@ -10,7 +10,7 @@ const SPACES: &str =
 const DIGITS: &str = "0-9";
 const WORD: &str = "A-Za-z0-9_";
 
-/// What precedes a place in a class: `-` there is a range, or itself.
+/// The text before a position in a class. It decides whether `-` is a range or a character.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ClassState {
     /// The beginning, or a range.
@@ -28,7 +28,7 @@ struct Translator<'p> {
     output: String,
 }
 
-/// Translates an expression. What has no equivalent stays, and is rejected later.
+/// Translates an expression. Parts without an equivalent stay unchanged, and are rejected later.
 pub(super) fn translate(pattern: &str) -> String {
     let rest = pattern.chars().peekable();
     let mut translator = Translator {
@@ -58,7 +58,7 @@ impl Translator<'_> {
         }
     }
 
-    /// Writes `\d` and the like, which contain only ASCII characters in ECMAScript.
+    /// Writes `\d` and similar classes, which contain only ASCII characters in ECMAScript.
     fn character_class(&mut self, name: char) {
         let characters = match name {
             'd' | 'D' => DIGITS,
@@ -79,7 +79,7 @@ impl Translator<'_> {
             }
             '0' if !self.rest.peek().is_some_and(char::is_ascii_digit) => self.output += r"\x{0}",
             'u' => self.unicode_escape(),
-            // The bell for the crate, and nothing in ECMAScript.
+            // In the crate, `\a` is the bell. In ECMAScript, it has no meaning.
             'a' => self.output += r"\Z",
             other => {
                 self.output.push('\\');
@@ -109,7 +109,7 @@ impl Translator<'_> {
         }
     }
 
-    /// Writes a class. Only the first bracket, `^`, `-` and the last bracket have a meaning there.
+    /// Writes a class. In a class, only the first bracket, `^`, `-` and the last bracket have a meaning.
     fn class(&mut self) {
         let is_negated = self.rest.next_if_eq(&'^').is_some();
         if self.rest.next_if_eq(&']').is_some() {

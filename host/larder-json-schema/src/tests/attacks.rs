@@ -7,7 +7,7 @@ use crate::SchemaError::{TooDeep, TooMuchEffort};
 use crate::fuzzing::with_small_stack;
 use crate::{InvalidSchema, SchemaError};
 
-/// Makes a link of a chain from a reference to the next one.
+/// Returns a link of a chain, which leads to the given reference.
 type Link = fn(Value) -> Value;
 
 fn nested(levels: usize, name: &str) -> Value {
@@ -18,8 +18,8 @@ fn nested_list(levels: usize) -> Value {
     (0..levels).fold(json!([]), |value, _| json!([value]))
 }
 
-/// A chain of schemas, each of which leads to the next one. The last one leads to the first one, for the members of the
-/// value.
+/// A chain of schemas, each of which leads to the next schema. The last schema applies the first one to the members of
+/// the value.
 fn chain(length: usize, link: impl Fn(Value) -> Value, last: Value) -> Value {
     let reference = |n: usize| json!({ "$ref": format!("#/$defs/a{n}") });
     let mut definitions: Map<_, _> = (0..length)
@@ -138,7 +138,7 @@ fn a_schema_that_leads_to_itself_is_rejected() {
                 "{schema}"
             );
         }
-        // Dynamic references are only known in a validation.
+        // The targets of dynamic references are only known during a validation.
         let dynamic = json!({
             "$id": "http://a/", "$dynamicAnchor": "x", "allOf": [{ "$ref": "b" }],
             "$defs": { "b": { "$id": "b", "$dynamicAnchor": "x", "allOf": [{ "$dynamicRef": "#x" }] } },
@@ -164,7 +164,7 @@ fn deep_schemas_need_little_stack() {
                 assert!(outcome.is_ok() || !is_valid, "{schema} {outcome:?}");
             }
         }
-        // A reference leads to the middle of what is not a schema.
+        // A reference leads into a value that is not a schema.
         let schema = json!({ "$ref": "#/x/a", "x": nested(100, "a") });
         assert!(compile(&schema).is_ok());
     });
@@ -172,7 +172,7 @@ fn deep_schemas_need_little_stack() {
 
 #[test]
 fn the_effort_is_bounded() {
-    // Each level of the value is validated twice as often as the level above it.
+    // Each level of the value is validated twice as often as the level above.
     let branch = json!({ "properties": { "a": { "$ref": "#" } } });
     let schema =
         valid(&json!({ "anyOf": [branch, branch, { "const": 1 }], "not": { "const": 2 } }));
@@ -183,7 +183,7 @@ fn the_effort_is_bounded() {
     assert_eq!(validate(&schema, &nested(60, "a")), Err(TooMuchEffort));
 }
 
-/// Schemas of 60 levels, each of which is evaluated twice for the level above it.
+/// Schemas of 60 levels. Each level is evaluated twice for the level above.
 #[test]
 fn schemas_that_double_are_bounded_whether_they_hold_or_fail() {
     let leaves = [
@@ -214,7 +214,7 @@ fn schemas_that_double_are_bounded_whether_they_hold_or_fail() {
 #[test]
 fn regular_expressions_count() {
     let mut state = 1_u32;
-    // An automaton needs ever new states for this text.
+    // For this text, an automaton needs new states again and again.
     let irregular = (0..500_000).map(|_| {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         if state >> 31 == 0 { 'a' } else { 'b' }

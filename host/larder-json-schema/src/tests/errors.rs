@@ -1,4 +1,4 @@
-//! What the errors say.
+//! Tests of the error texts.
 
 use serde_json::json;
 
@@ -238,7 +238,7 @@ fn nothing_refers_to_another_document() {
         let schema = json!({ "type": "object", "properties": { "a": { "$ref": reference } } });
         assert!(compile(&schema).is_err(), "{reference}");
     }
-    // What nothing refers to may be incomplete.
+    // A schema without a reference to it may be incomplete.
     let unused = json!({ "$defs": { "a": { "items": { "$ref": "#/$defs/missing" } } }, "not": { "$ref": "#/$defs/a" } });
     assert!(compile(&unused).is_err());
     assert!(compile(&json!({ "$defs": unused["$defs"] })).is_ok());

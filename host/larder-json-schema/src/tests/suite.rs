@@ -20,7 +20,7 @@ const PASSED: usize = 4_774;
 /// How many groups refer to other documents.
 const OTHER_DOCUMENTS: usize = 75;
 
-/// What happened.
+/// The results of the suite.
 #[derive(Default)]
 struct Outcome {
     passed: usize,
@@ -75,7 +75,7 @@ fn run(draft: &str, file: &str, group: &Value, outcome: &mut Outcome) {
     }
 }
 
-/// The tests of the earlier drafts do not name it.
+/// The tests of earlier drafts do not name their draft.
 fn with_draft(schema: &Value, draft: &str) -> Value {
     let mut schema = schema.clone();
     let name = match draft {

@@ -1,4 +1,4 @@
-//! Keywords that look at a value alone.
+//! Keywords that check a value itself, without schemas for its parts.
 
 use std::cmp::Ordering;
 

@@ -135,7 +135,7 @@ impl Validation<'_, '_, '_> {
         Ok(is_valid)
     }
 
-    /// Evaluates a node that may fail. What it evaluated counts only if it does not.
+    /// Evaluates a node that may fail. If it fails, the evaluated members and items do not count.
     fn branch<'v>(
         &mut self,
         node: NodeId,

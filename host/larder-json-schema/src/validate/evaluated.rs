@@ -6,11 +6,11 @@ use std::collections::HashSet;
 use crate::Effort;
 use crate::effort::Exhausted;
 
-/// What was evaluated of one value.
+/// The evaluated members and items of one value.
 #[derive(Default)]
 pub(super) struct Evaluated<'v> {
     names: HashSet<&'v str>,
-    /// So many of the first items.
+    /// The number of evaluated items from the beginning.
     first_items: usize,
     items: HashSet<usize>,
 }
@@ -36,7 +36,7 @@ impl<'v> Evaluated<'v> {
         index < self.first_items || self.items.contains(&index)
     }
 
-    /// Adds what another schema evaluated of the same value.
+    /// Adds the members and items of the same value that another schema evaluated.
     pub(super) fn add_all(
         &mut self,
         other: Self,

@@ -57,7 +57,7 @@ impl<'s> Validation<'s, '_, '_> {
         )
     }
 
-    /// Evaluates a member for the schemas of its name. Returns whether there is any.
+    /// Evaluates a member with the schemas for its name. Returns whether there are such schemas.
     fn known_member(
         &mut self,
         keyword: &'s Properties,

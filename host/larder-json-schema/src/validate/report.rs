@@ -1,4 +1,4 @@
-//! The errors of a value, for a model that corrects it.
+//! The errors of a value, for a model that corrects the value.
 
 use std::fmt::{self, Display, Write};
 
@@ -17,7 +17,7 @@ pub(super) struct Location<'v> {
     step: Option<(&'v Location<'v>, Step<'v>)>,
 }
 
-/// How to get from a value to a part of it.
+/// One step from a value to a part of the value.
 #[derive(Clone, Copy)]
 pub(super) enum Step<'v> {
     Name(&'v str),
@@ -37,10 +37,10 @@ pub(super) struct Quote<'v>(pub(super) &'v Value);
 /// Values, separated by commas.
 pub(super) struct QuoteList<'v>(pub(super) &'v [Value]);
 
-/// Names in single quotes, which were not expected.
+/// Unexpected names, in single quotes.
 pub(super) struct Unexpected<'v>(pub(super) &'v [String]);
 
-/// Writes so many characters, and fails then.
+/// Writes up to this number of characters, and then fails.
 struct Shortening<'w> {
     output: &'w mut dyn Write,
     left: usize,
@@ -51,7 +51,7 @@ impl<'v> Location<'v> {
         Self { value, step: None }
     }
 
-    /// A part of the value here.
+    /// The location of a part of the current value.
     pub(super) fn part(&'v self, step: Step<'v>, value: &'v Value) -> Self {
         Self {
             value,
@@ -105,7 +105,7 @@ impl Report {
     }
 }
 
-/// Writes at most so many characters.
+/// Writes at most this number of characters.
 fn write_shortened(output: &mut dyn Write, max: usize, text: fmt::Arguments<'_>) -> fmt::Result {
     let mut shortening = Shortening { output, left: max };
     match shortening.write_fmt(text) {

@@ -1,5 +1,5 @@
-//! Signature algorithms and their verification. `jsonwebtoken` decides what is checked; `ring`, which TLS
-//! links already, does the cryptography. Only public keys are used, and nothing is signed.
+//! Signature algorithms and their verification. `jsonwebtoken` makes the checks; `ring`, which is already linked for
+//! TLS, does the cryptography. Only public keys are used, and nothing is signed.
 
 use std::fmt;
 
@@ -36,7 +36,7 @@ const ALL: [Name; 9] = [
 ];
 
 impl Algorithm {
-    /// The defaults: nearly every issuer uses one of these.
+    /// The default algorithms: nearly every issuer uses one of these.
     pub const DEFAULT: [Self; 3] = [Self(Name::RS256), Self(Name::ES256), Self(Name::EdDSA)];
 
     /// Parses a name of RFC 7518 or RFC 8037.
@@ -47,8 +47,7 @@ impl Algorithm {
         })
     }
 
-    /// Whether this key can verify this algorithm: its type matches, and its declared use does not exclude
-    /// it.
+    /// Whether this key can verify signatures of this algorithm: its type matches, and its declared use allows it.
     pub(super) fn fits(self, key: &Jwk) -> bool {
         let common = &key.common;
         let is_type_match = match (&key.algorithm, self.0) {
@@ -101,10 +100,10 @@ pub(super) fn install() {
     static RING: CryptoProvider = CryptoProvider {
         signer_factory: no_signer,
         verifier_factory: verifier,
-        // These convert keys for display, which is not needed here.
+        // These functions convert keys for display, which is not needed here.
         key_utils: KeyUtils::new_unimplemented(),
     };
-    // An error means that it is installed already.
+    // An error means that a provider is installed already.
     let _ = RING.install_default();
 }
 
@@ -150,7 +149,7 @@ impl Verifier<Vec<u8>> for RingVerifier {
     }
 }
 
-/// All of them reject keys of fewer than 2048 bits.
+/// All RSA algorithms reject keys of fewer than 2048 bits.
 fn rsa(name: Name) -> Option<&'static RsaParameters> {
     match name {
         Name::RS256 => Some(&signature::RSA_PKCS1_2048_8192_SHA256),

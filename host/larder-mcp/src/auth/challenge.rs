@@ -11,7 +11,7 @@ use super::Oauth;
 use crate::rpc_error::{INTERNAL_ERROR, INVALID_REQUEST, RpcError};
 use larder_runtime::metrics::Refusal;
 
-/// Why a request was rejected. It contains nothing of the credential.
+/// Why a request was rejected. The error contains no part of the credential.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum AuthError {
     /// The request has no credential.
@@ -26,7 +26,7 @@ pub(crate) enum AuthError {
     NoTeam,
     /// The credential cannot be verified at the moment.
     KeysUnavailable,
-    /// The key of the credential is unknown, and the issuer may have added it since the keys were fetched. They can be
+    /// The key of the credential is unknown. The issuer may have added the key since the keys were fetched. They can be
     /// fetched again after this time.
     KeyMaybeNew { retry: Duration },
     /// The last credential was removed: all requests are rejected until one is added.
@@ -108,7 +108,7 @@ impl AuthError {
                     HeaderValue::from(retry.as_secs().saturating_add(1)),
                 );
             }
-            // Another token of the same client would not help.
+            // The client cannot get access with another token.
             Self::NoTeam => {}
             _ => {
                 let value = HeaderValue::from_str(&self.header(oauth));

@@ -1,5 +1,5 @@
-//! Tokens of the issuer that are not for requests of MCP clients, but for the admin address. Their subjects need not be in
-//! a team.
+//! Tokens of the issuer for the admin address. Their subjects need not be in a team. Requests of MCP clients do not use
+//! this.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,10 +16,10 @@ pub struct IssuedToken {
     authenticator: Authenticator,
 }
 
-/// Why a token of the issuer is not accepted. It contains nothing of the token.
+/// Why a token of the issuer is not accepted. The error contains no part of the token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IssuedTokenError {
-    /// There is no issuer.
+    /// No issuer is configured.
     NoIssuer,
     /// The token is not valid.
     Invalid(String),
@@ -54,12 +54,13 @@ impl IssuedToken {
         self.token.scopes.iter().any(|own| own == scope)
     }
 
-    /// When it expires.
+    /// When the token expires.
     pub fn expires(&self) -> SystemTime {
         self.token.expires
     }
 
-    /// Whether it is still valid: it has not expired, and the issuer still has its key and is still accepted.
+    /// Whether the token is still valid: it has not expired, the issuer is still accepted, and the issuer still has the
+    /// key of the token.
     pub fn is_current(&self) -> bool {
         let AnyIssuedToken {
             issuer,
@@ -77,7 +78,7 @@ impl IssuedToken {
 }
 
 impl Authenticator {
-    /// Verifies a token of the issuer, whatever its scopes and the teams of its subject.
+    /// Verifies a token of the issuer, without a check of its scopes and the teams of its subject.
     pub async fn verify_issued(&self, token: &str) -> Result<IssuedToken, IssuedTokenError> {
         let issuer = self
             .0

@@ -12,7 +12,7 @@ use larder_runtime::metrics::{ComputedFamily, Metrics};
 pub struct IssuerState {
     /// The issuer.
     pub issuer: String,
-    /// The number of keys in use. Without one, all tokens of the issuer are refused.
+    /// The number of keys in use. If it is zero, all tokens of the issuer are refused.
     pub keys: usize,
     /// When the keys were fetched last.
     pub fetched: Option<SystemTime>,
@@ -42,7 +42,7 @@ impl Authenticator {
         })
     }
 
-    /// Registers the metrics of the issuer. Without one they have no samples.
+    /// Registers the metrics of the issuer. Without an issuer, the metrics have no samples.
     pub fn register_metrics(&self, metrics: &Metrics) {
         let authenticator = self.clone();
         let keys = ComputedFamily::gauges(move |samples| match authenticator.issuer_state() {
@@ -68,7 +68,7 @@ impl Authenticator {
     }
 }
 
-/// Fetches the keys of an issuer once, as a server would. Returns how many of them can be used, or what is wrong.
+/// Fetches the keys of an issuer once, as a server would. Returns the number of usable keys, or what is wrong.
 pub async fn probe_issuer(oauth: &Oauth) -> Result<usize, String> {
     match fetch(&oauth.issuer, oauth.jwks.as_ref()).await.map(read) {
         Ok(keys) if keys.is_empty() => Err("it has no key of a supported type".into()),

@@ -51,7 +51,7 @@ pub enum Membership {
     All(Teams),
     /// The values of a claim determine the teams.
     Claim {
-        /// The name of the claim, or a JSON pointer to it.
+        /// The name of the claim, or a JSON pointer to the claim.
         claim: String,
         /// The team for each value of the claim, in the order in which they take precedence. The order of the
         /// values in a token does not matter.
@@ -65,16 +65,16 @@ pub(super) struct Issuer {
     keys: Arc<KeySource>,
 }
 
-/// The least time between a failed fetch of the keys and the next one.
+/// The least time between a failed fetch of the keys and the next fetch.
 const MIN_RETRY_DELAY: Duration = Duration::from_secs(1);
-/// Bytes of the longest token. Longer ones exceed the header limit of most servers.
+/// Maximum bytes of a token. Longer tokens exceed the header limit of most servers.
 const MAX_TOKEN: usize = 16 << 10;
-/// Bytes of the longest id of a token that is recorded.
+/// Maximum bytes of the id of a token that is recorded.
 const MAX_ID: usize = 256;
 /// Bytes of the longest subject.
 const MAX_SUBJECT: usize = 512;
 
-/// A verified token, whatever its scopes and the groups of its subject.
+/// A verified token. The scopes and the groups of its subject were not checked.
 pub(super) struct AnyIssuedToken {
     pub(super) subject: String,
     pub(super) id: Option<Arc<str>>,
@@ -115,8 +115,8 @@ impl Issuer {
         self.keys.report()
     }
 
-    /// Returns the time until the next fetch without a reason. If the last one failed, it is soon: a server that has no
-    /// keys gets no requests from a load balancer, so no request would cause a fetch.
+    /// Returns the time until the next regular fetch. After a failed fetch, this time is short: a server without keys
+    /// gets no requests from a load balancer, so no request would cause a fetch.
     pub(super) fn next_refresh(&self) -> Duration {
         match self.keys.report().1.failure {
             Some(_) => self
@@ -157,8 +157,8 @@ impl Issuer {
         Ok(identity)
     }
 
-    /// Reads the header of a token: the key id and the algorithm. They are not verified yet and only serve to
-    /// find the key.
+    /// Reads the header of a token: the key id and the algorithm. Both are not verified yet and are only used to find
+    /// the key.
     fn header(&self, token: &str) -> Result<(Option<String>, Algorithm), AuthError> {
         let header = decode_header(token).map_err(|error| match error.kind() {
             ErrorKind::Json(_) => {
@@ -200,8 +200,7 @@ impl Issuer {
         }
         let absent =
             || AuthError::invalid("the token is signed with a key that the issuer does not have");
-        // The issuer may have added a key since the last fetch. A token without a key id is no reason to
-        // fetch.
+        // The issuer may have added a key since the last fetch. A token without a key id does not cause a fetch.
         if let Some(id) = id {
             return match self.keys.find_new(id, algorithm, drain).await {
                 Ok(found) => found.ok_or(AuthError::KeysUnavailable),
@@ -238,7 +237,7 @@ impl Issuer {
         })
     }
 
-    /// Verifies a token, whatever its scopes and the groups of its subject. The result is not cached.
+    /// Verifies a token, without a check of its scopes and the groups of its subject. The result is not cached.
     pub(super) async fn verify_any(
         self: &Arc<Self>,
         token: &str,
@@ -262,7 +261,7 @@ impl Issuer {
         })
     }
 
-    /// Returns the claims of a token, and when it expires, after all checks have passed.
+    /// Returns the claims of a token and the time at which the token expires, after all checks have passed.
     fn verified_claims(
         &self,
         token: &str,
@@ -329,7 +328,7 @@ impl Claims {
             .ok_or_else(|| AuthError::invalid("the token's subject is empty or too long (sub)"))
     }
 
-    /// The id of the token (`jti`). A very long one is ignored.
+    /// The id of the token (`jti`). A very long id is ignored.
     fn id(&self) -> Option<Arc<str>> {
         self.0
             .get("jti")
@@ -360,7 +359,7 @@ impl Claims {
         scopes
     }
 
-    /// Returns the strings of a claim: one, or a list.
+    /// Returns the strings of a claim, whose value is one string or a list.
     fn values(&self, claim: &str) -> Vec<&str> {
         let found = match claim.strip_prefix('/') {
             None => self.0.get(claim),
@@ -380,7 +379,7 @@ impl Claims {
     }
 }
 
-/// Returns the error for a token that failed verification. It contains nothing of the token.
+/// Returns the error for a token that failed verification. The error contains no part of the token.
 fn auth_error(kind: &ErrorKind) -> AuthError {
     let message: Cow<'static, str> = match kind {
         ErrorKind::ExpiredSignature => "the token has expired".into(),

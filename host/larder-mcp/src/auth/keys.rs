@@ -28,8 +28,7 @@ pub(super) struct Key {
     pub(super) decoding: DecodingKey,
 }
 
-/// A set of keys, with the cache of the tokens that were verified with them. A new set starts with an empty
-/// cache.
+/// A set of keys, with a cache of the tokens that were verified with these keys. A new set starts with an empty cache.
 pub(super) struct Keys {
     keys: Vec<Arc<Key>>,
     pub(super) token_cache: TokenCache,
@@ -53,7 +52,7 @@ struct FetchState {
     last: Option<Instant>,
     /// When the last fetch started.
     last_start: Option<Instant>,
-    /// When the last fetch ended that succeeded.
+    /// When the last successful fetch ended.
     last_success: Option<Instant>,
     /// The fetch in progress. The channel closes when the fetch ends.
     in_progress: Option<watch::Receiver<()>>,
@@ -61,15 +60,15 @@ struct FetchState {
     report: FetchReport,
 }
 
-/// What is known about a key that is not among those that were fetched last.
+/// What is known about a key that is not in the last fetched set.
 pub(super) enum MissingKey {
-    /// The issuer does not have it.
+    /// The issuer does not have the key.
     Absent,
-    /// The issuer may have added it since the last fetch. The next fetch is possible after this time.
+    /// The issuer may have added the key since the last fetch. The next fetch is possible after this time.
     MaybeNew(Duration),
 }
 
-/// How the fetches went so far.
+/// The results of the fetches so far.
 #[derive(Debug, Clone, Default)]
 pub(super) struct FetchReport {
     /// When the keys were fetched last.
@@ -112,17 +111,17 @@ impl KeySource {
         )
     }
 
-    /// Fetches the keys, unless that was done a moment ago. Concurrent callers share one fetch, which
-    /// continues if a caller is cancelled.
+    /// Fetches the keys, unless they were fetched a moment ago. Concurrent callers share one fetch, which continues if
+    /// a caller is cancelled.
     pub(super) async fn refresh(self: &Arc<Self>, drain: &Drain) {
         let Some(mut done) = self.start_fetch(drain) else {
             return;
         };
-        // Nothing is ever sent on this channel: it only closes.
+        // This channel never has a value: it only closes.
         while done.changed().await.is_ok() {}
     }
 
-    /// Finds a key, and fetches the keys if it is not there, unless that was done a moment ago.
+    /// Finds a key. If the key is missing, fetches the keys, unless they were fetched a moment ago.
     pub(super) async fn find_new(
         self: &Arc<Self>,
         id: &str,
@@ -257,7 +256,7 @@ pub(super) fn read(set: JwksDocument) -> Vec<Arc<Key>> {
 }
 
 impl Keys {
-    /// Finds the key with this id. Without an id, exactly one key must fit the algorithm.
+    /// Finds the key with this id. Without an id, finds the key for the algorithm if there is exactly one.
     pub(super) fn find(&self, id: Option<&str>, algorithm: Algorithm) -> Option<&Arc<Key>> {
         let mut fitting = self.keys.iter().filter(|key| algorithm.fits(&key.jwk));
         match id {
@@ -272,7 +271,7 @@ impl Keys {
     }
 
     fn has_same_keys(&self, others: &[Arc<Key>]) -> bool {
-        // Compared in both directions, because a set may contain a key twice.
+        // Both directions are compared, because a set may contain a key twice.
         let is_among_others = |own: &Arc<Key>| others.iter().any(|other| own.jwk == other.jwk);
         self.keys.len() == others.len()
             && others.iter().all(|other| self.has(other))

@@ -4,7 +4,7 @@
 use super::Oauth;
 use crate::json_writer::object;
 
-/// The name below `/.well-known/`.
+/// The name of the metadata below `/.well-known/`.
 pub(crate) const NAME: &str = "oauth-protected-resource";
 
 /// Returns the metadata as JSON.

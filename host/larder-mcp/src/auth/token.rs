@@ -1,6 +1,6 @@
-//! Bearer tokens from the configuration: generation and storage as digests. The tokens have enough random
-//! bits that a plain digest reveals nothing about them, and a lookup by digest takes no time that depends on
-//! how much of a token is right.
+//! Bearer tokens from the configuration: generation and storage as digests. The tokens have enough random bits that a
+//! plain digest reveals nothing about them, and the time of a lookup by digest does not depend on how many characters
+//! of a token are right.
 
 use std::time::SystemTime;
 
@@ -38,7 +38,7 @@ pub fn mint() -> Result<String, RandomError> {
     Ok(format!("{PREFIX}{secret}{}", checksum(&secret)))
 }
 
-/// Whether this has the prefix of a generated token but not its length and checksum: it was copied
+/// Whether the token has the prefix of a generated token, but a wrong length or checksum. Such a token was copied
 /// incompletely or mistyped.
 pub(super) fn has_bad_checksum(token: &str) -> bool {
     let Some(rest) = token.strip_prefix(PREFIX) else {
@@ -51,7 +51,7 @@ pub(super) fn has_bad_checksum(token: &str) -> bool {
     split.is_none_or(|(secret, end)| secret.len() != SECRET_BYTES * 2 || checksum(secret) != end)
 }
 
-/// Returns a checksum against typing errors. It is not secret: it can be computed from the rest of the token.
+/// Returns a checksum against typing errors. The checksum is not secret: it is computed from the rest of the token.
 fn checksum(secret: &str) -> String {
     Digest::of(secret.as_bytes()).to_string()[..CHECKSUM_DIGITS].to_owned()
 }

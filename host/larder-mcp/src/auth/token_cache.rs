@@ -25,8 +25,8 @@ impl TokenCache {
             .cloned()
     }
 
-    /// Adds a token. If the cache is full, expired entries are removed, and if there are none, all entries:
-    /// verifying again is cheap, while tracking the order of use would cost time on every request.
+    /// Adds a token. If the cache is full, expired entries are removed; if none is expired, all entries are removed. To
+    /// verify a token again is cheap, and to track the order of use would cost time for every request.
     pub(super) fn insert(&self, token: Digest, identity: &Arc<Identity>, now: SystemTime) {
         let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if table.len() >= MAX_ENTRIES {

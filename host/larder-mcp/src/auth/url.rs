@@ -1,12 +1,12 @@
-//! URLs of the issuer and of this server. What an issuer sends decides who has access, so it must be reached
-//! over HTTPS, unless it runs on this machine.
+//! URLs of the issuer and of this server. The responses of an issuer decide who has access, so the issuer must be
+//! reached over HTTPS, unless it runs on this machine.
 
 use std::fmt;
 use std::net::IpAddr;
 
 use http::Uri;
 
-/// An `https` URL, or an `http` URL of this machine, exactly as it is configured.
+/// An `https` URL, or an `http` URL of this machine, with exactly the configured text.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct SecureUrl(String);
 
@@ -35,7 +35,7 @@ impl SecureUrl {
         }
     }
 
-    /// Returns the URL as it is configured.
+    /// Returns the configured text of the URL.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -45,7 +45,8 @@ impl SecureUrl {
         absolute(&self.0).is_some_and(|uri| is_local(&uri))
     }
 
-    /// Returns the well-known URL of this name: it goes between host and path, as in RFC 8414 and RFC 9728.
+    /// Returns the well-known URL of this name: the name is inserted between host and path, as in RFC 8414 and RFC
+    /// 9728.
     pub(super) fn well_known(&self, name: &str) -> String {
         well_known(&self.0, name)
     }
@@ -77,7 +78,7 @@ impl Audience {
         }
     }
 
-    /// Returns the URL as it is configured.
+    /// Returns the configured text of the URL.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -13,8 +13,8 @@ use crate::rpc_error::{INVALID_PARAMS, RpcError};
 use larder_model::interaction::LogMessage;
 use larder_model::resource::Progress;
 
-/// Maximum number of progress reports that wait for a slow client. Further reports are dropped: the next one
-/// supersedes them.
+/// Maximum number of progress reports that wait for a slow client. Further reports are dropped, because the next report
+/// replaces them.
 const QUEUE_CAPACITY: usize = 16;
 /// Maximum number of requests to the client that wait to be sent.
 const REQUEST_QUEUE: usize = 16;
@@ -75,7 +75,7 @@ impl CallMessages {
         sender
     }
 
-    /// Whether the client asked for messages, so that its response may have to be a stream.
+    /// Whether the client requested messages, so that its response may have to be a stream.
     pub(crate) fn are_requested(&self) -> bool {
         self.progress.is_some() || self.log.is_some()
     }
@@ -96,7 +96,8 @@ impl CallMessages {
         self.requests = None;
     }
 
-    /// Returns the pending notifications. A request to the client that was not sent has no purpose any more.
+    /// Returns the pending notifications. Requests to the client that were not sent are omitted, because nobody waits
+    /// for their answers any more.
     pub(super) fn drain(&mut self) -> VecDeque<Vec<u8>> {
         let Self {
             progress,
@@ -133,7 +134,7 @@ async fn receive<T>(receiver: &mut Option<mpsc::Receiver<T>>) -> Option<T> {
 }
 
 impl ProgressReceiver {
-    /// Encodes a report. The protocol requires that progress grows, so a report that does not is dropped.
+    /// Encodes a report. The protocol requires that progress increases, so other reports are dropped.
     fn notification(&mut self, progress: &Progress) -> Option<Vec<u8>> {
         if !progress.done.is_finite() || progress.done <= self.last {
             return None;

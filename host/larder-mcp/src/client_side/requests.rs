@@ -14,11 +14,11 @@ use crate::elsewhere::Elsewhere;
 use crate::json_writer::object;
 use larder_model::input::{InputMethod, InputRequest, InputResponse};
 
-/// How long a client, or the person in front of it, may take to answer.
+/// How long a client, or its user, may take to answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 /// Maximum number of requests that wait for the answers of one client.
 const MAX_PENDING: usize = 64;
-/// The ids of the server's requests begin with this.
+/// The prefix of the ids of the server's requests.
 const ID_PREFIX: &str = "larder-";
 
 /// The JSON text of a result, or of an error.
@@ -32,7 +32,7 @@ pub(crate) struct ClientRequests {
     elsewhere: OnceLock<Arc<dyn Elsewhere>>,
 }
 
-/// The answer cannot be passed to the replica that asked, because that replica cannot be reached.
+/// The answer cannot be passed to the replica that sent the request, because that replica cannot be reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Undelivered;
 
@@ -48,7 +48,7 @@ pub(crate) enum AskError {
     /// The limit of waiting requests is reached.
     #[error("more than {MAX_PENDING} requests wait for answers of the client")]
     TooMany,
-    /// The stream of the call has ended, or nobody has read it for a while.
+    /// The stream of the call has ended, or the client has not read it for a while.
     #[error("the client cannot be reached")]
     Gone,
     /// The server stops before there is an answer.
@@ -59,7 +59,7 @@ pub(crate) enum AskError {
     TimedOut,
 }
 
-/// Removes requests that are not awaited any more.
+/// Removes requests whose answers are not awaited any more.
 struct Registered<'a> {
     requests: &'a ClientRequests,
     ids: Vec<u64>,
@@ -107,7 +107,7 @@ impl ClientRequests {
             Ok(responses) => responses,
             Err(_) => {
                 for id in registered.open_ids() {
-                    // The client may be gone, so nothing depends on it.
+                    // The client may be gone, so the result of sending is ignored.
                     let _ = stream.try_send(cancellation(&self.text_of(id)));
                 }
                 Err(AskError::TimedOut)
@@ -115,8 +115,8 @@ impl ClientRequests {
         }
     }
 
-    /// Passes the answer of a client on. `id` is the id as JSON. Unknown ids are ignored: the call may have ended.
-    /// Those of another replica are passed to it.
+    /// Passes the answer of a client on. `id` is the id as JSON. Unknown ids are ignored, because the call may have
+    /// ended. Answers for another replica are passed to that replica.
     pub(crate) fn resolve(&self, id: &str, outcome: Outcome) -> Result<(), Undelivered> {
         let Some(rest) = id.trim_matches('"').strip_prefix(ID_PREFIX) else {
             return Ok(());
@@ -136,18 +136,18 @@ impl ClientRequests {
             .ok()
             .and_then(|number: u64| self.lock().waiting.remove(&number))
         {
-            // Nobody waits any more if the call was cancelled in this moment.
+            // The receiver is gone if the call was cancelled in this moment.
             let _ = waiting.send(outcome);
         }
         Ok(())
     }
 
-    /// Sets where requests to the client come from that this process does not know.
+    /// Sets the connection to replicas, for answers to requests that this process did not send.
     pub(crate) fn link(&self, elsewhere: Arc<dyn Elsewhere>) {
         _ = self.elsewhere.set(elsewhere);
     }
 
-    /// The id of a request. It names the replica, if there are several.
+    /// Returns the id of a request. The id contains the name of the replica, if there are several replicas.
     fn text_of(&self, id: u64) -> String {
         match self.elsewhere.get() {
             Some(elsewhere) => format!("{ID_PREFIX}{}-{id}", elsewhere.replica()),
@@ -214,7 +214,7 @@ fn encode(id: &str, request: &InputRequest) -> Vec<u8> {
     })
 }
 
-/// The parameters as versions before 2026-07-28 require them: a page that the user is to open has an id.
+/// The parameters in the form of versions before 2026-07-28: if the user is to open a page, the request has an id.
 fn legacy_params<'a>(id: &str, request: &'a InputRequest) -> Cow<'a, RawValue> {
     let given = Cow::Borrowed(&*request.params);
     let Ok(Value::Object(mut members)) = serde_json::from_str(request.params.get()) else {

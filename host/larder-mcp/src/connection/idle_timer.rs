@@ -14,12 +14,12 @@ use super::state::ConnectionState;
 pub(super) struct HeadTimeouts {
     /// Before the first valid request.
     pub(super) unproven: Duration,
-    /// After it, including the idle time before a head.
+    /// The time after the client has sent a valid request. Includes the idle time before a request head.
     pub(super) proven: Duration,
 }
 
-/// Measures in ticks how long a connection has had no complete request head. Reading a clock for each request
-/// would cost more than the precision is worth, so the timer may expire one tick late.
+/// Measures in ticks how long a connection has had no complete request head. The clock is not read for each request,
+/// because that would cost more than the precision is worth. So the timer may expire one tick late.
 pub(super) struct IdleTimer {
     timeouts: HeadTimeouts,
     connection: ConnectionState,
@@ -86,7 +86,7 @@ impl IdleTimer {
         loop {
             ready!(timer.as_mut().poll(context));
             self.ticks += 1;
-            // The first tick does not count, because the connection was not idle for all of it.
+            // The first tick does not count, because the connection was idle only for a part of it.
             if self.ticks > TICKS {
                 return Poll::Ready(());
             }

@@ -1,4 +1,4 @@
-//! What is known about one connection: its client, its requests, and its slot.
+//! The state of one connection: its client, its requests, and its slot.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -59,7 +59,7 @@ impl ConnectionState {
     }
 }
 
-/// A request in flight. It is dropped when the last frame of the response was handed to hyper.
+/// A request in flight. The guard is dropped when the last frame of the response was given to hyper.
 pub(crate) struct RequestGuard(ConnectionState);
 
 impl RequestGuard {

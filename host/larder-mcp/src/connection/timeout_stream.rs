@@ -15,7 +15,7 @@ use super::state::ConnectionState;
 /// Vectored writes up to this size are copied into one buffer: the copy is faster than a vectored system
 /// call.
 const COALESCE_LIMIT: usize = 2 << 10;
-/// The rate in bytes per second at which a client must read at least, on average over the stall timeout.
+/// The minimum rate, in bytes per second, at which a client must read. The rate is an average over the stall timeout.
 const MIN_RATE: f64 = 1024.0;
 
 /// The limits of a connection in time.
@@ -29,12 +29,12 @@ pub(super) struct Timeouts {
 pub(super) struct TimeoutStream<S> {
     stream: S,
     stall_timeout: Duration,
-    /// Exists from when a write had to wait until everything was written.
+    /// Present from the time when a write had to wait until everything was written.
     backlog: Option<Backlog>,
     idle_timer: IdleTimer,
 }
 
-/// The progress of writes to a client that does not keep up.
+/// The progress of writes to a client that reads too slowly.
 struct Backlog {
     timer: Pin<Box<Sleep>>,
     /// Bytes that were written since the timer was started.
@@ -85,7 +85,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for TimeoutStream<S> {
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let read = Pin::new(&mut self.stream).poll_read(context, buf);
-        // While a response is being sent, the client need not send a request.
+        // While a response is being sent, no request of the client is expected.
         let is_responding = self.backlog.is_some() || self.idle_timer.has_requests();
         if read.is_ready() || is_responding {
             return read;

@@ -119,7 +119,7 @@ async fn only_some_pieces_are_encoded_before_they_are_taken() {
         "{ready}"
     );
     drop(unsent);
-    // It is dropped on another thread, except for what was taken.
+    // The response is dropped on another thread, except for the pieces that were taken.
     while waiting.total() as usize > MAX_ENCODED {
         tokio::task::yield_now().await;
     }
@@ -129,7 +129,7 @@ async fn only_some_pieces_are_encoded_before_they_are_taken() {
     }
 }
 
-/// Sends a response slowly, and returns the most that was charged in relation to what was unsent.
+/// Sends a response slowly, and returns the maximum of charged bytes in relation to unsent bytes.
 async fn send_slowly(
     Fixture {
         waiting,

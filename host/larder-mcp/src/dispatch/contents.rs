@@ -17,14 +17,14 @@ use larder_model::uri::Uri;
 
 /// A larger response is written on a thread of lower priority.
 const LARGE: usize = 1 << 20;
-/// The large contents of an even larger response are encoded when they are sent.
+/// If a response is even larger than this, its large contents are encoded when they are sent.
 const DEFERRED: usize = 4 << 20;
 
-/// A reading that is written.
+/// A read result that is written into a response.
 #[derive(Clone, Copy)]
 pub(super) struct Reading<'a> {
     pub(super) result: &'a ReadResult,
-    /// Set if its large contents are encoded when they are sent.
+    /// Set if the large contents are encoded when they are sent.
     pub(super) held: Option<&'a Arc<HeldContents>>,
 }
 
@@ -75,7 +75,7 @@ impl Context<'_> {
         let id = self.id.clone();
         let modern = self.modern;
         let call = self.call.clone();
-        // The contents are dropped there too, which takes as long as a part of the writing.
+        // The contents are dropped on that thread too, because dropping takes as long as a part of the writing.
         let work = move || {
             let held = (size > DEFERRED)
                 .then(|| endpoint.hold(&call, &mut reading))
@@ -96,7 +96,7 @@ impl Context<'_> {
         threads.run(work).boxed().await
     }
 
-    /// Creates a buffer for a response that has these contents `times` times.
+    /// Creates a buffer for a response that contains these contents `times` times.
     pub(super) fn contents_output(
         self,
         Reading { result, held }: Reading<'_>,
@@ -127,14 +127,14 @@ impl Context<'_> {
         })
     }
 
-    /// Returns the contents as a JSON array, which all responses with them share.
+    /// Returns the contents as a JSON array, which all responses with these contents share.
     pub(super) fn shared_contents_json(self, contents: &Contents) -> Result<&Bytes, RpcError> {
         contents
             .rendered
             .get_or_try_render(|| self.contents_json(contents))
     }
 
-    /// Returns the contents as a JSON array, which is kept with them.
+    /// Returns the contents as a JSON array. The array is kept together with the contents.
     fn contents_json(self, contents: &[Content]) -> Result<Bytes, RpcError> {
         let endpoint = self.endpoint;
         let mut out = endpoint.kept_output(self.call, estimated_size(contents))?;
@@ -146,7 +146,7 @@ impl Context<'_> {
 }
 
 impl Reading<'_> {
-    /// Whether the JSON of the contents is kept for other responses. That of very large ones is not.
+    /// Whether the JSON of the contents is kept for other responses. The JSON of very large contents is not kept.
     pub(super) fn is_json_shared(self) -> bool {
         self.result.shared && self.held.is_none()
     }
@@ -175,7 +175,7 @@ fn body_size(body: &Body) -> usize {
     }
 }
 
-/// The same where large bodies are encoded when they are sent.
+/// Like [`body_size`], but zero for a large body, which is encoded when it is sent.
 fn written_size(body: &Body) -> usize {
     if held_contents::is_large(body) {
         0

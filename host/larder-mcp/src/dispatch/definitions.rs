@@ -27,7 +27,8 @@ impl Context<'_> {
         Ok(self.page(&page, "tools", items)?)
     }
 
-    /// `tools/call`. If the tool asks for input, the call is made again with the answers.
+    /// `tools/call`. If the tool requires input, the client gets the requests, and the call is made again with the
+    /// answers.
     pub(super) async fn call_tool(
         self,
         retried: &mut Retried<ToolRequest>,
@@ -79,7 +80,8 @@ impl Context<'_> {
         Ok(self.page(&page, "prompts", items)?)
     }
 
-    /// `prompts/get`. If the prompt asks for input, the call is made again with the answers.
+    /// `prompts/get`. If the prompt requires input, the client gets the requests, and the call is made again with the
+    /// answers.
     pub(super) async fn get_prompt(
         self,
         retried: &mut Retried<PromptCall>,

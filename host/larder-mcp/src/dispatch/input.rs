@@ -1,5 +1,6 @@
-//! Input that a tool or prompt asks its client for. A modern client gets the requests as the result, and calls again
-//! with the answers. A legacy client gets them on the stream of the call; meanwhile the call holds no permit.
+//! Input that a tool or prompt requires from its client. A modern client gets the requests as the result, and calls
+//! again with the answers. A legacy client gets the requests on the stream of the call; meanwhile the call holds no
+//! permit.
 
 use std::sync::Arc;
 
@@ -22,7 +23,7 @@ use larder_model::input::{InputRequest, InputRequired, InputResponse, ProvidedIn
 use larder_model::name::Digest;
 use larder_model::resource::Call;
 
-/// How often one call of a legacy client may ask.
+/// How many times one call of a legacy client may request input.
 const MAX_ROUNDS: u32 = 16;
 
 /// Where input comes from.
@@ -36,14 +37,14 @@ pub(super) struct InputSource<'a> {
 /// The input of one call.
 pub(super) struct Input<'a> {
     pub(super) source: InputSource<'a>,
-    /// What the state of the call is bound to.
+    /// The values to which the state of the call is bound.
     pub(super) binding: Binding<'a>,
     rounds: u32,
-    /// What a modern client answered without a state, that is, before it was asked.
+    /// The answers of a modern client without a state, that is, answers to requests that it has not received yet.
     in_advance: Vec<InputResponse>,
 }
 
-/// What a modern client has to answer.
+/// The requests that a modern client has to answer.
 pub(super) struct InputQuestion {
     requests: Box<RawValue>,
     state: String,
@@ -53,7 +54,7 @@ pub(super) struct InputQuestion {
 pub(super) enum Provided {
     /// A legacy client has answered.
     Now(ProvidedInput),
-    /// A modern client gets this question, and calls again.
+    /// A modern client gets these requests, and calls again.
     Later(InputQuestion),
 }
 
@@ -67,7 +68,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// Asks the client for input.
+    /// Requests input from the client.
     pub(super) async fn provide(
         &mut self,
         required: InputRequired,
@@ -86,8 +87,9 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// Returns the answers in advance to these requests, if they are complete. They are for the first question only, and
-    /// other answers are ignored. Since the provider has asked in this call, nothing has to be bound to an earlier one.
+    /// Returns the answers in advance to these requests, if the answers are complete. They are only for the first
+    /// requests, and other answers are ignored. The provider has sent the requests in this call, so they need not be
+    /// bound to an earlier call.
     fn answers_in_advance(&mut self, requests: &[InputRequest]) -> Option<Vec<InputResponse>> {
         let given = std::mem::take(&mut self.in_advance);
         let answer =
@@ -95,7 +97,7 @@ impl<'a> Input<'a> {
         requests.iter().map(answer).collect()
     }
 
-    /// Returns what a modern client provided with its request, and the component that asked for it.
+    /// Returns the input of a modern client in its request, and the component that requested the input.
     pub(super) fn of_answers(
         &mut self,
         answers: Option<Answers>,
@@ -131,7 +133,7 @@ impl<'a> Input<'a> {
         )))
     }
 
-    /// Returns the question for a modern client, with the encrypted state of the call.
+    /// Returns the requests for a modern client, with the encrypted state of the call.
     fn later(
         &self,
         required: &InputRequired,
@@ -155,7 +157,7 @@ impl<'a> Input<'a> {
         })
     }
 
-    /// Asks a legacy client, and waits for its answers.
+    /// Sends the requests to a legacy client, and waits for its answers.
     async fn now(&mut self, required: InputRequired) -> Result<ProvidedInput, DispatchError> {
         self.check_capabilities(&required)?;
         self.rounds += 1;
@@ -177,7 +179,7 @@ impl<'a> Input<'a> {
             .stream
             .as_ref()
             .ok_or_else(|| unreachable_client(AskError::Gone))?;
-        // The arguments are kept twice: for the next call, and in the binding of a modern state.
+        // The arguments are stored twice: for the next call, and in the binding of a modern state.
         let kept = 2 * self.binding.arguments.len() + required.size();
         let charge = endpoint.charge_question(call, kept)?;
         slot.release();
@@ -221,7 +223,7 @@ fn unreachable_client(error: AskError) -> RpcError {
 }
 
 impl Context<'_> {
-    /// Returns the result that asks a modern client for input.
+    /// Returns the result that contains the requests for input to a modern client.
     pub(super) fn input_required(self, question: &InputQuestion) -> Vec<u8> {
         let settings = self.endpoint.0.settings.load();
         object(|o| {

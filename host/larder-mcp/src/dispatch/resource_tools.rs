@@ -1,5 +1,5 @@
-//! The calls of the server's own tools. They use the same functions of the gateway as the methods for resources, so
-//! permissions, limits, quotas, the cache and the audit log are those of the methods.
+//! The calls of the server's own tools. They use the same functions of the gateway as the methods for resources, so the
+//! same permissions, limits, quotas, cache and audit log apply.
 
 use std::sync::Arc;
 
@@ -19,14 +19,14 @@ use larder_model::resource::{Body, Call, ReadResult};
 use larder_model::search::SearchQuery;
 use larder_model::uri::Uri;
 
-/// The number of items of a list that has no `limit`.
+/// The default `limit` of a list.
 const LIST_ITEMS: u32 = 50;
-/// The number of results of a search that has no `limit`.
+/// The default `limit` of a search.
 const SEARCH_RESULTS: u32 = 20;
 
 impl Endpoint {
-    /// Replaces a call of one of the server's own tools by what it means. The client's side of the call is removed: a
-    /// read that could use it would depend on the client, and its response could not be shared.
+    /// Replaces a call of one of the server's own tools by the operation that the tool does. The client's side of the
+    /// call is removed: otherwise the response of a read would depend on the client, and could not be shared.
     pub(super) fn resolve_resource_tool(&self, operation: &mut Operation, call: &mut Arc<Call>) {
         let Operation::CallTool(retried) = operation else {
             return;
@@ -139,7 +139,7 @@ impl Context<'_> {
 
     fn write_reading(self, reading: Reading<'_>) -> Result<ChargedResponse, DispatchError> {
         let contents = &reading.result.contents;
-        // The JSON that responses to `resources/read` share, if it has texts only.
+        // If the contents have only texts: the JSON that responses to `resources/read` share.
         let has_texts_only = || contents.iter().all(|one| matches!(one.body, Body::Text(_)));
         let json = if reading.is_json_shared() && has_texts_only() {
             Some(self.shared_contents_json(contents)?)
@@ -222,7 +222,7 @@ impl Context<'_> {
         .await
     }
 
-    /// Writes a structured result, and the same JSON as text for clients that do not know structured results.
+    /// Writes a structured result, and the same JSON as text for clients that do not support structured results.
     fn structured(
         self,
         size: usize,
@@ -232,7 +232,7 @@ impl Context<'_> {
         self.structured_in(self.output(size)?, incomplete, fill)
     }
 
-    /// The same, where this buffer is for the structured result.
+    /// Like [`Self::structured`], with this buffer for the structured result.
     fn structured_in(
         self,
         mut out: Output,
@@ -240,7 +240,7 @@ impl Context<'_> {
         fill: impl FnOnce(&mut Object<'_>),
     ) -> Result<ChargedResponse, DispatchError> {
         write_object(&mut out, fill);
-        // It is charged until the result is written.
+        // The JSON is charged until the result is written.
         let json = self.endpoint.written(out)?;
         let metadata = ResultMetadata {
             incomplete,
@@ -277,7 +277,8 @@ fn query_of(arguments: ResourceArguments, limit: u32) -> SearchQuery {
     }
 }
 
-/// Returns what a model is told about an error. `None` if the request itself is refused, as a read would be.
+/// Returns the text about an error that a model receives. `None` if the request itself is refused, as a read would be
+/// refused.
 fn message_for_model(error: &Error, modern: bool) -> Option<String> {
     match error {
         Error::QuotaExceeded(_) | Error::NoMemory { .. } | Error::AuditClosed(_) => None,

@@ -18,7 +18,7 @@ use larder_model::resource::{
     Call, Completion, Entry, Freshness, Page, ReadResult, Scope, Template,
 };
 
-/// JavaScript's largest safe integer: clients that parse numbers as doubles cannot read a larger one exactly.
+/// JavaScript's largest safe integer: clients that parse numbers as doubles cannot read a larger number exactly.
 const MAX_TTL_MS: u64 = (1 << 53) - 1;
 /// Maximum number of values in a completion.
 const MAX_VALUES: usize = 100;

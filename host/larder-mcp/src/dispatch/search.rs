@@ -1,4 +1,4 @@
-//! The search method of this server, which `larder search` uses. It is not a part of the protocol.
+//! The search method of this server, which `larder search` uses. The protocol does not define it.
 
 use super::{Context, ResultMetadata};
 use crate::render;
@@ -17,7 +17,7 @@ impl Context<'_> {
         self.search_result(&page)
     }
 
-    /// Writes a page of results: the entries, as lists have them, with excerpts.
+    /// Writes a page of results: entries in the form of lists, with excerpts.
     fn search_result(self, page: &SearchPage) -> Result<ChargedResponse, DispatchError> {
         let metadata = ResultMetadata {
             incomplete: &page.incomplete,

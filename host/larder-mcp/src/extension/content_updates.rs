@@ -61,8 +61,7 @@ impl ContentUpdates {
         others
     }
 
-    /// Returns the number up to which all changes were delivered, where `last` is the last change that was
-    /// taken.
+    /// Returns the number up to which all changes were delivered. `last` is the last change that was taken.
     pub(crate) fn delivered_up_to(&self, last: u64) -> u64 {
         let oldest = self.waiting.values().chain(self.reading.values()).min();
         oldest.map_or(last, |number| number - 1)
@@ -73,7 +72,7 @@ impl ContentUpdates {
         while let Some((uri, message)) = self.running.next().await {
             self.reading.remove(&uri);
             self.start_reads();
-            // The client may have unsubscribed meanwhile.
+            // The client may have unsubscribed in the meantime.
             if self.subscriptions.watch.contains(&uri) {
                 return message;
             }
@@ -115,7 +114,7 @@ impl ContentUpdates {
             .spawn(async move { cancel.run_until_cancelled_owned(read).await });
         async move {
             let message = task.await.ok().flatten().flatten();
-            // If the read failed, the client still learns that the resource changed.
+            // If the read failed, the client is still notified that the resource changed.
             let message =
                 message.unwrap_or_else(|| notification(&Change::Updated(uri.clone()), None));
             (uri, message)

@@ -1,4 +1,4 @@
-//! HTTP connections: bytes of a client, through a socket, to an endpoint without providers.
+//! HTTP connections: an endpoint without providers receives the bytes of a client through a socket.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -23,9 +23,9 @@ use crate::{Config, Endpoint, RequestLogMode};
 /// How long a connection may take to end after the client has sent everything. The clock advances only while both sides
 /// wait, so a busy machine changes nothing.
 const TIMEOUT: Duration = Duration::from_secs(3);
-/// Maximum number of bytes of an input, which fit into the buffer of a socket.
+/// Maximum number of bytes of an input. So many bytes fit into the buffer of a socket.
 const MAX_INPUT: usize = 60_000;
-/// What the token-protected endpoint accepts.
+/// The token that the protected endpoint accepts.
 const TOKEN: &str = "ldr_token";
 
 thread_local! {
@@ -36,8 +36,8 @@ thread_local! {
     };
 }
 
-/// Sends bytes to an endpoint without credentials, and to one that requires a token. Each answers with complete responses
-/// and closes the connection.
+/// Sends bytes to an endpoint without credentials, and to an endpoint that requires a token. Each endpoint answers with
+/// complete responses and closes the connection.
 pub fn http_head(data: &[u8]) {
     let data = &data[..data.len().min(MAX_INPUT)];
     SERVERS.with(|(runtime, endpoints)| {

@@ -1,4 +1,4 @@
-//! JSON-RPC messages: what one parser reads, any other parser must read as well.
+//! JSON-RPC messages: if this parser reads a message, every other parser must read it as well.
 
 use larder_model::name::Teams;
 use larder_model::resource::Caller;
@@ -26,8 +26,8 @@ pub fn json_rpc(data: &[u8]) {
     }
 }
 
-/// Checks a message. `json` is what another parser reads; none if it fails, which it may only where this parser ignores a
-/// part of the text.
+/// Checks a message. `json` is the result of another parser; none if that parser failed, which is allowed only where
+/// this parser ignores a part of the text.
 fn check(message: &Message<'_>, json: Option<&Value>) {
     match message {
         Message::Request(request) => {

@@ -48,7 +48,7 @@ fn split_trimmed(value: &[u8], separator: u8) -> impl Iterator<Item = &[u8]> {
         .map(<[u8]>::trim_ascii)
 }
 
-/// Requires `application/json` that is not compressed: an HTML form on any web page can send other types without a
+/// Requires `application/json` without compression: an HTML form on any web page can send other types without a
 /// preflight request.
 pub(super) fn check_content_type(headers: &HeaderMap) -> Result<(), RpcError> {
     let unsupported = |why| {
@@ -67,10 +67,11 @@ pub(super) fn check_content_type(headers: &HeaderMap) -> Result<(), RpcError> {
     unsupported("the content type must be application/json")
 }
 
-/// Returns the length of the body, if it is known. A body without a length must be chunked, and have no other
-/// transfer coding: hyper removes only this one.
+/// Returns the length of the body, if it is known. A body without a length must be chunked, and must have no other
+/// transfer coding: hyper decodes only the chunked coding.
 pub(super) fn content_length(headers: &HeaderMap) -> Result<Option<u64>, RpcError> {
-    // hyper omits the length of a chunked request, and closes the connection after a request that has both.
+    // hyper omits the length of a chunked request. After a request with both a length and a transfer coding, hyper
+    // closes the connection.
     if let Some(length) = headers.get(header::CONTENT_LENGTH) {
         return Ok(length.to_str().ok().and_then(|length| length.parse().ok()));
     }

@@ -34,7 +34,7 @@ impl Endpoint {
         let (client, handshake) =
             legacy::Client::initialize(request, self.context(head, None), None)?;
         let session = self.0.sessions.open(client, head.identity.caller.clone())?;
-        // Boxed, because this is rare, and the future of every request would contain it.
+        // Boxed, because this is rare, and the future of every request would otherwise contain this future.
         self.0.sessions.store(&session).boxed().await;
         let id = HeaderValue::from_str(&session.id)
             .map_err(|_| RpcError::new(INTERNAL_ERROR, "no session can be opened"))?;
@@ -52,7 +52,7 @@ impl Endpoint {
         let caller = &head.identity.caller;
         let session = match (self.0.sessions.find(id, caller), id) {
             (Err(unknown), Some(id)) => {
-                // Boxed, because this is rare, and the future of every request would contain it.
+                // Boxed, because this is rare, and the future of every request would otherwise contain this future.
                 self.restore_session(id, caller)
                     .boxed()
                     .await?
@@ -83,7 +83,7 @@ impl Endpoint {
         if accepted.is_immediate() {
             return accepted.into_stream();
         }
-        // The session counts as in use until it is touched.
+        // The session counts as in use until its time of last use is updated.
         let session = session.clone();
         let cancellable = accepted.cancellable();
         let (messages, mut work) = accepted.into_parts();
@@ -128,7 +128,7 @@ impl Endpoint {
     }
 
     /// Accepts a notification or a response, and handles it in its session. Returns an error only if the session does
-    /// not exist. `params` are those of a notification.
+    /// not exist. `params` are the parameters of a notification.
     pub(super) async fn accept(
         &self,
         head: &RequestHead<'_>,
@@ -181,7 +181,7 @@ impl Endpoint {
         if !accepts(head.headers, &["text/event-stream", "text/*"]) {
             return Err(not_acceptable("text/event-stream"));
         }
-        // The permit comes first, so that an older stream is not replaced by one that cannot start.
+        // The permit comes first, so that an older stream is not replaced by a stream that cannot start.
         let permit = self.stream_permit(&head.identity.caller)?;
         let last = last_event_id(head.headers);
         if let Some(link) = session
@@ -258,8 +258,8 @@ fn mark_missed(session: &Session, missed: &Missed) {
     }
 }
 
-/// Forwards the messages of a call to its stream, to the end. A call whose client is asked and does not read any more
-/// is not continued: nobody would answer.
+/// Forwards the messages of a call to its stream, to the end. If the call waits for answers and its client does not
+/// read the stream any more, the call is not continued, because it would get no answers.
 async fn forward(mut call: CallStream, stream: &Arc<RequestStream>, mut asks: bool) {
     loop {
         let item = tokio::select! {

@@ -1,5 +1,5 @@
-//! Receives the bodies of requests. A large one is charged to its caller as it arrives, and until its request is
-//! answered. Only what has arrived is charged: the length that a client announces costs it nothing.
+//! Receives the bodies of requests. A large body is charged to its caller as it arrives, and until its request is
+//! answered. Only received bytes are charged: the length that a client announces is not charged.
 
 use std::pin::{Pin, pin};
 use std::time::Duration;
@@ -16,7 +16,7 @@ use larder_model::resource::Caller;
 use larder_model::size;
 use larder_runtime::memory_budget::{MemoryCharge, Refused};
 
-/// A complete body. It is charged if it is large.
+/// A complete body. If it is large, it is charged.
 pub(super) struct ReceivedBody {
     bytes: Bytes,
     _charge: Option<Box<MemoryCharge>>,
@@ -25,11 +25,11 @@ pub(super) struct ReceivedBody {
 /// Why a body was not received.
 #[derive(Debug)]
 pub(super) enum BodyError {
-    /// It ended early.
+    /// The body ended early.
     Ended,
-    /// It is larger than the limit.
+    /// The body is larger than the limit.
     TooLarge,
-    /// There is no memory for it.
+    /// There is no memory for the body.
     NoMemory(Refused),
 }
 
@@ -48,7 +48,7 @@ impl ReceivedBody {
     }
 }
 
-/// Receives a body of at most `limit` bytes. Most bodies arrive in one piece, which is returned without copying.
+/// Receives a body of at most `limit` bytes. Most bodies arrive in one piece, which is returned without a copy.
 pub(super) async fn receive(
     body: impl RequestBody,
     limit: usize,
@@ -123,11 +123,11 @@ impl Growing<'_> {
 /// How long the rest of the body of a refused request is received.
 const DISCARD_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How much of it is received.
+/// How many bytes of the rest are received.
 const DISCARD_LIMIT: usize = 64 << 20;
 
-/// Receives and drops the rest of a body whose request was refused before its end. A connection
-/// that is closed while bytes arrive is reset, and its client loses the response.
+/// Receives and drops the rest of a body whose request was refused before the end of the body. If the connection were
+/// closed while bytes arrive, it would be reset, and the client would lose the response.
 pub(super) async fn discard(body: impl RequestBody) {
     let mut body = pin!(Limited::new(body, DISCARD_LIMIT));
     let rest = async { while let Some(Ok(_)) = body.frame().await {} };

@@ -1,4 +1,4 @@
-//! Responses of the endpoint: results in JSON, errors, and those without content.
+//! Responses of the endpoint: results in JSON, errors, and responses without content.
 
 use http::header::{self, HeaderValue};
 use http::{HeaderMap, StatusCode};
@@ -42,7 +42,7 @@ pub(super) fn error_response(id: Option<&Id>, rpc_error: &RpcError) -> Response 
             .insert(header::RETRY_AFTER, HeaderValue::from(seconds));
     }
     if rpc_error.status == StatusCode::NOT_IMPLEMENTED {
-        // Another recipient may see another end of this request.
+        // Another recipient may find the end of this request at another byte.
         response
             .headers_mut()
             .insert(header::CONNECTION, HeaderValue::from_static("close"));

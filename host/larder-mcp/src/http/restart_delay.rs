@@ -1,5 +1,5 @@
-//! When the clients of event streams reconnect after the server stopped. The times are random, so that the clients do not
-//! all come at once.
+//! When the clients of event streams reconnect after the server stopped. The times are random, so that the clients do
+//! not all reconnect at once.
 
 use std::ops::Range;
 use std::sync::atomic::Ordering;
@@ -7,11 +7,12 @@ use std::sync::atomic::Ordering;
 use crate::Endpoint;
 use crate::connection::MAX_CLOSING_TIME;
 
-/// For clients that another replica serves, and for those that try again until they succeed. They do not come back while
-/// the server that stops still accepts connections.
+/// For clients that another replica serves, and for clients that try again until they succeed. Such clients should not
+/// reconnect while the stopping server still accepts connections.
 const SOON: Range<u32> = 1_000..3_000;
 const _: () = assert!(SOON.start as u128 > MAX_CLOSING_TIME.as_millis());
-/// For legacy clients of a single server. Some of them try only twice, so the delay is longer than most restarts take.
+/// For legacy clients of a single server. Some of these clients try only twice, so the delay is longer than most
+/// restarts take.
 const AFTER_RESTART: Range<u32> = 3_000..4_000;
 
 /// The delay of a modern client, in milliseconds.
@@ -29,6 +30,6 @@ pub(super) fn of_legacy_client(endpoint: &Endpoint) -> u32 {
 }
 
 fn random(range: Range<u32>) -> u32 {
-    // Without random numbers, all clients wait for the same time.
+    // If there are no random numbers, all clients wait for the same time.
     range.start + getrandom::u32().unwrap_or_default() % (range.end - range.start)
 }

@@ -1,5 +1,5 @@
-//! Server-sent events. A response body is polled for its next frame only when the previous one is sent, so a
-//! slow client delays nobody else; repeated changes in the meantime are sent once.
+//! Server-sent events. A response body is polled for its next frame only when the previous frame is sent, so a slow
+//! client does not delay other clients. Repeated changes in the meantime are sent once.
 
 use std::sync::Arc;
 
@@ -69,10 +69,10 @@ fn event_start(id: &str) -> Vec<u8> {
     format!("event: message\nid: {id}\ndata: ").into()
 }
 
-/// The end of an event whose message is sent without being copied.
+/// The end of an event. The message before it is sent without a copy.
 const END: &[u8] = b"\n\n";
 
-/// The event of a response. A large one is not copied.
+/// The event of a response. A large response is not copied.
 fn response_event(response: ChargedResponse) -> StreamFrame {
     if response.is_large() {
         StreamFrame::Large(b"event: message\ndata: ".to_vec(), response.into(), END)
@@ -95,8 +95,8 @@ fn shared_event(id: &str, message: SharedResponse) -> StreamFrame {
     }
 }
 
-/// Streams a call, of which `first` is the first progress notification. The stream ends when the caller's
-/// credential is no longer valid.
+/// Streams a call. `first` is its first progress notification. The stream ends when the caller's credential is no
+/// longer valid.
 pub(super) fn call(
     endpoint: Endpoint,
     first: Vec<u8>,
@@ -153,8 +153,8 @@ pub(super) fn listen(
     ))
 }
 
-/// Adds the delay before a reconnection to the first of these events. An event of its own would have no data, which
-/// confuses some clients.
+/// Adds the delay before a reconnection to the first of these events. A separate event for the delay would have no
+/// data, and some clients do not handle such an event.
 fn with_restart_delay(events: &[u8]) -> Vec<u8> {
     [
         format!("retry: {}\n", restart_delay::of_modern_client()).as_bytes(),
@@ -163,8 +163,8 @@ fn with_restart_delay(events: &[u8]) -> Vec<u8> {
     .concat()
 }
 
-/// Streams the notifications of a legacy session, until the session or the credential ends or a newer stream
-/// replaces this one.
+/// Streams the notifications of a legacy session, until the session ends, the credential ends, or a newer stream
+/// replaces this stream.
 pub(super) fn notifications(
     endpoint: Endpoint,
     session: Arc<Session>,
@@ -172,7 +172,7 @@ pub(super) fn notifications(
     permit: StreamPermit,
     position: LogPosition,
 ) -> Response {
-    // The first frame makes hyper send the response head, so that the client knows that the stream is open.
+    // The first frame makes hyper send the response head, which tells the client that the stream is open.
     let first = priming_event(&session, || {
         session.replay.notification_event_id(position.number())
     })
@@ -216,7 +216,7 @@ fn priming_event(session: &Session, id: impl FnOnce() -> String) -> Option<Vec<u
     session.client.version.has_priming_event().then(first)
 }
 
-/// The last event before the server stops: the delay before a reconnection. `None` as for the first event.
+/// The last event before the server stops, which has the delay before a reconnection. `None` as for the first event.
 fn restart_event(endpoint: &Endpoint, session: &Session) -> Option<Vec<u8>> {
     let last = || {
         format!(

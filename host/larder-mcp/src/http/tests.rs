@@ -4,8 +4,8 @@ use crate::peer::Peer;
 use crate::request_slot::RequestSlot;
 use larder_model::resource::Call;
 
-/// A future that takes an argument by value or awaits another future by value holds it twice. A few such futures in a
-/// row would overflow the stack, and copying them takes time in each request.
+/// A future that takes an argument by value, or awaits another future by value, stores it twice. A few such futures in
+/// a row would overflow the stack, and copying them takes time in each request.
 #[test]
 fn request_futures_are_small() {
     fn of<'e, F>(_: impl Fn(&'e Endpoint, Request<hyper::body::Incoming>) -> F) -> usize {

@@ -272,8 +272,8 @@ fn reads_members_in_any_order() {
     assert!(read_valid_request(&fits).is_some());
 }
 
-/// Returns everything that was read of a message, except for `_meta` among the parameters: the reader in one
-/// pass does not list it there.
+/// Returns everything that was read from a message, except for `_meta` among the parameters: the one-pass reader does
+/// not list it there.
 fn summary(message: &Message<'_>) -> String {
     let Message::Request(Request { params, .. }) = message else {
         return show(message);

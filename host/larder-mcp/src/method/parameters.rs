@@ -17,10 +17,10 @@ use larder_model::resource::CompletionRequest;
 use larder_model::search::SearchQuery;
 use larder_model::uri::{BadUri, Uri};
 
-/// The number of results of a search that has no `limit`.
+/// The default `limit` of a search.
 const DEFAULT_RESULTS: u32 = 20;
 
-/// A call that a modern client may make again with the answers that an earlier call asked for.
+/// A call that a modern client may make again, with answers to the requests of the earlier call.
 #[derive(Debug)]
 pub(crate) struct Retried<T> {
     pub(crate) request: T,
@@ -31,7 +31,7 @@ pub(crate) struct Retried<T> {
 #[derive(Debug)]
 pub(crate) struct ResourceToolCall {
     pub(crate) tool: ResourceTool,
-    /// They are not validated yet.
+    /// The arguments are not validated yet.
     pub(crate) arguments: Value,
 }
 
@@ -51,7 +51,7 @@ pub(crate) struct InvalidUri {
 }
 
 impl InvalidUri {
-    /// Parses a URI; if it is invalid, keeps its text.
+    /// Parses a URI. If the URI is invalid, keeps its text.
     pub(super) fn parse(text: Cow<'_, str>) -> Result<Uri, Self> {
         Uri::parse(&text).map_err(|error| Self {
             text: text.into_owned(),
@@ -153,7 +153,7 @@ pub(super) fn prompt_call(fields: &Fields<'_>) -> Result<Retried<PromptCall>, Rp
     })
 }
 
-/// Reads the answers of a modern client that makes a call again.
+/// Reads the answers in a repeated call of a modern client.
 fn answers(fields: &Fields<'_>) -> Result<Option<Answers>, RpcError> {
     let state = fields.text("requestState")?.map(Into::into);
     let given = fields.object("inputResponses")?;
@@ -171,7 +171,7 @@ fn answers(fields: &Fields<'_>) -> Result<Option<Answers>, RpcError> {
     Ok(Some(Answers { responses, state }))
 }
 
-/// Reads the member `arguments`: texts by name. `label` is its name in errors.
+/// Reads the member `arguments`, which has texts by name. `label` is the name of the member in errors.
 fn strings(fields: &Fields<'_>, label: &str) -> Result<Vec<(String, String)>, RpcError> {
     let arguments = fields.object("arguments")?.unwrap_or_default();
     let pairs = arguments.iter().map(|(name, value)| {

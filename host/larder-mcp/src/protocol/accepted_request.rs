@@ -18,13 +18,14 @@ use crate::rpc_error::RpcError;
 use crate::waiting_bytes::ChargedResponse;
 use larder_model::resource::{Call, Caller};
 
-/// A request that is ready to run. It is small: its future, which is large, exists only while it runs.
+/// A request that is ready to run. This value is small: the future of the request, which is large, exists only while
+/// the request runs.
 pub(crate) struct AcceptedRequest {
     messages: CallMessages,
     work: Work,
 }
 
-/// The part of a request that runs and gives the response.
+/// The part of a request that runs and returns the response.
 pub(crate) struct Work {
     endpoint: Endpoint,
     id: Id,
@@ -113,12 +114,12 @@ impl AcceptedRequest {
         self.messages.are_requested()
     }
 
-    /// Whether the response takes no time, because it needs no provider.
+    /// Whether the response is immediate, because no provider is called for it.
     pub(crate) fn is_immediate(&self) -> bool {
         self.work.method.is_immediate()
     }
 
-    /// The handle of a request that can be cancelled by id. The id is in use until it is dropped.
+    /// The handle of a request that can be cancelled by id. The id is in use until the request is dropped.
     pub(crate) fn cancellable(&self) -> Option<Arc<CancellableRequest>> {
         self.work.cancellable.clone()
     }
@@ -130,7 +131,7 @@ impl AcceptedRequest {
 
     /// Runs the request without messages before the response. Returns `None` if it is cancelled.
     pub(crate) fn respond(&mut self) -> impl Future<Output = Option<ChargedResponse>> + Send {
-        // Nobody receives messages, so a call that asks its client for something fails at once.
+        // Messages would not be received, so a call that requests input fails at once.
         self.messages = CallMessages::default();
         self.work.run()
     }
@@ -140,7 +141,7 @@ impl AcceptedRequest {
         &self.work.id
     }
 
-    /// Returns the messages of the request. It runs as the stream is polled.
+    /// Returns the messages of the request. The request runs while the stream is polled.
     pub(crate) fn into_stream(self) -> CallStream {
         let Self { messages, mut work } = self;
         CallStream::new(messages, async move { work.run().await }.boxed())
@@ -150,8 +151,8 @@ impl AcceptedRequest {
 impl Work {
     /// Runs the request, once it has a permit. Returns `None` if it is cancelled.
     ///
-    /// The future borrows the request, as the futures inside it do: a value that is passed to an `async fn`
-    /// takes space twice in its future, and a future is copied where it is passed on.
+    /// The future and the futures inside it borrow the request: a value that is passed to an `async fn` takes space
+    /// twice in its future, and a future is copied when it is passed to another function.
     pub(crate) async fn run(&mut self) -> Option<ChargedResponse> {
         let Self {
             endpoint,

@@ -1,5 +1,5 @@
-//! The legacy era: a client initializes, which negotiates a version, and from then on has subscriptions and
-//! gets notifications. One version also has batches.
+//! The legacy era: a client initializes, which negotiates a version. After that, the client can subscribe and gets
+//! notifications. One version also has batches.
 
 mod batch;
 mod client_description;
@@ -24,7 +24,7 @@ use larder_runtime::metrics::ProtocolEra;
 pub(crate) use batch::{Batch, contains_modern, not_supported};
 pub(crate) use client_description::ClientDescription;
 
-/// The state of a client that has initialized. Generic over the subscriptions for the tests of sessions.
+/// The state of a client that has initialized. It is generic over the subscriptions for the tests of sessions.
 pub(crate) struct Client<S = Subscriptions> {
     pub(crate) version: LegacyVersion,
     pub(crate) subscriptions: Arc<S>,
@@ -119,7 +119,7 @@ impl Client {
     }
 }
 
-/// Accepts a request of a client that has not initialized, which may only ping.
+/// Accepts a request of a client that has not initialized. Such a client may only send pings.
 pub(crate) fn accept_uninitialized(
     request: &Request<'_>,
     context: RequestContext<'_>,

@@ -45,7 +45,7 @@ pub(crate) trait Transport: Send {
 pub(crate) enum Received {
     /// A message, or a batch of them.
     Message(Vec<u8>),
-    /// Something that is no message. The client gets this error.
+    /// An input that is not a message. The client gets this error.
     Invalid(RpcError),
     /// The end of the input.
     End,
@@ -62,7 +62,7 @@ type Sender = mpsc::Sender<OutgoingMessage>;
 /// The state of the client. Dropping it cancels the client's requests.
 struct Client {
     endpoint: Endpoint,
-    /// The state in the legacy era, once the client has initialized.
+    /// The state in the legacy era, after the client has initialized.
     legacy: Option<legacy::Client>,
     notifications: Option<Notifications>,
     requests: Arc<CancellableRequests>,
@@ -187,7 +187,7 @@ impl Client {
         match message {
             Message::Malformed { id, rpc_error } => Some(error(id.as_ref(), &rpc_error)),
             Message::Response(response) => {
-                // There are no other replicas for this client.
+                // This client has no other replicas.
                 self.legacy
                     .iter()
                     .for_each(|client| _ = client.side.resolve(&response));
@@ -305,7 +305,7 @@ impl Client {
 }
 
 impl Drop for Client {
-    /// Also runs after a failed write, when nobody can receive the responses.
+    /// This also runs after a failed write, when the client cannot receive the responses any more.
     fn drop(&mut self) {
         self.disconnected.cancel();
         self.requests.cancel_all();

@@ -1,4 +1,4 @@
-//! The modern era: each request stands alone, and carries the version and the capabilities of its client.
+//! The modern era: each request is independent, and contains the version and the capabilities of its client.
 //! Notifications are sent only on the streams of `subscriptions/listen`.
 
 use std::sync::Arc;
@@ -123,7 +123,7 @@ impl ListenStream {
             ListenState::Acknowledged => {
                 let mut last = tokio::select! {
                     biased;
-                    // What is pending is sent before the end.
+                    // Pending notifications are sent before the end.
                     () = self.endpoint.0.drain.stopping() => self.subscription.take(),
                     () = ended => Vec::new(),
                     notifications = self.subscription.next() => return Some(notifications),

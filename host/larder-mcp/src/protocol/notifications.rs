@@ -18,7 +18,7 @@ pub(crate) struct Notifications {
     content_updates: ContentUpdates,
 }
 
-/// A notification as it is sent.
+/// A notification in the form in which it is sent.
 pub(crate) struct NotificationMessage {
     pub(crate) message: Vec<u8>,
     /// The number of the event from which a client that has received this message can resume. `None` if it
@@ -38,8 +38,8 @@ impl Notifications {
         }
     }
 
-    /// Waits for the next messages. Updates that need a read from a provider are sent later, and delay
-    /// nothing else. Cancel-safe.
+    /// Waits for the next messages. Updates that need a read from a provider are sent later, and do not delay other
+    /// messages. Cancel-safe.
     pub(crate) async fn next(&mut self) -> Vec<NotificationMessage> {
         loop {
             tokio::select! {
@@ -57,8 +57,8 @@ impl Notifications {
         }
     }
 
-    /// Encodes notifications. One that overtakes a pending content update is no position to resume from: a
-    /// client that did so would never receive that update.
+    /// Encodes notifications. A notification that overtakes a pending content update is not a position to resume from:
+    /// a client that resumes there would never receive that update.
     fn messages(&self, changes: &[(u64, Change)]) -> Vec<NotificationMessage> {
         let delivered_up_to = self.content_updates.delivered_up_to(self.position.number());
         let messages = changes.iter().map(|(number, change)| NotificationMessage {

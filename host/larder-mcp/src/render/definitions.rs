@@ -114,7 +114,7 @@ fn icons_and_meta(o: &mut Object<'_>, icons: &[Icon], metadata: &Metadata) {
 /// Writes the result of a tool, except its metadata.
 pub(crate) fn tool_result(o: &mut Object<'_>, result: &ToolResult) {
     match &result.structured {
-        // Clients that do not know structured results show the content.
+        // Clients that do not support structured results show the content.
         Some(json) if result.content.is_empty() => o.objects("content", [json], |o, json| {
             o.text("type", "text");
             o.text("text", json.get());
@@ -148,7 +148,7 @@ fn block(o: &mut Object<'_>, block: &Block) {
         BlockValue::Audio(media) => self::media(o, "audio", media),
         BlockValue::Link(entry) => {
             o.text("type", "resource_link");
-            // Has annotations and metadata of its own.
+            // The entry has annotations and metadata of its own.
             return self::entry(o, entry);
         }
         BlockValue::Embedded(resource) => {

@@ -1,4 +1,5 @@
-//! Writes the results of the server's own tools. Entries are shorter than in lists: models do not use icons, for example.
+//! Writes the results of the server's own tools. Entries are shorter than in lists: for example, models do not use
+//! icons.
 
 use super::super::json_writer::Object;
 use super::super::output::Written;
@@ -6,7 +7,7 @@ use super::{entry_summary, text_or_blob};
 use larder_model::resource::{Body, Content, Entry, ReadResult, Template};
 use larder_model::uri::Uri;
 
-/// Writes the parts of an entry that help a model to select it.
+/// Writes the members of an entry that help a model to select it.
 pub(crate) fn summary(o: &mut Object<'_>, entry: &Entry) {
     entry_summary(o, entry);
     o.optional_text("kind", entry.details.kind.as_deref());
@@ -18,7 +19,7 @@ pub(crate) fn template_summary(o: &mut Object<'_>, template: &Template) {
     o.optional_text("kind", template.details.kind.as_deref());
 }
 
-/// Writes where a page continues, and what is missing on it.
+/// Writes where the next page begins, and what is missing on this page.
 pub(crate) fn end_of_page(o: &mut Object<'_>, next: Option<&str>, incomplete: &[String]) {
     o.optional_text("nextCursor", next);
     if !incomplete.is_empty() {
@@ -33,7 +34,7 @@ pub(crate) fn document_link(o: &mut Object<'_>, entry: &Entry) {
     o.text("url", entry.uri.as_str());
 }
 
-/// Writes a document in the form that research connectors expect. Several texts are one below the other.
+/// Writes a document in the form that research connectors expect. Several texts are written one below the other.
 pub(crate) fn document(o: &mut Object<'_>, uri: &Uri, entry: Option<&Entry>, reading: &ReadResult) {
     o.text("id", uri.as_str());
     o.text("title", title_of(entry, uri));
@@ -59,8 +60,9 @@ fn title_of<'a>(entry: Option<&'a Entry>, uri: &'a Uri) -> &'a str {
     })
 }
 
-/// Writes the contents of a resource: texts as they are, images and sounds as such, and other data as a resource. Each
-/// of several contents follows its URI. `json` are the contents as JSON, if they were written before.
+/// Writes the contents of a resource: texts without a change, images and sounds as images and sounds, and other data as
+/// a resource. If there are several contents, each follows its URI. `json` is the rendered JSON of the contents, if it
+/// exists already.
 pub(crate) fn contents(o: &mut Object<'_>, contents: &[Content], json: Option<&[u8]>) {
     let uri = |content| (contents.len() > 1).then_some(Part::Uri(content));
     let parts = contents
@@ -76,7 +78,7 @@ pub(crate) fn contents(o: &mut Object<'_>, contents: &[Content], json: Option<&[
     });
 }
 
-/// What a block of a result shows of a content.
+/// How a block of a result shows a content.
 enum Part<'a> {
     Uri(&'a Content),
     Body(&'a Content),
@@ -115,7 +117,7 @@ fn block(o: &mut Object<'_>, content: &Content) {
     }
 }
 
-/// Data that is not text is in the blocks only: a model cannot read it as JSON.
+/// Data other than text is only in the blocks: a model cannot read it as JSON.
 fn structured_content(o: &mut Object<'_>, content: &Content) {
     o.text("uri", content.uri.as_str());
     o.optional_text("mimeType", content.mime_type.as_deref());
@@ -134,7 +136,7 @@ pub(crate) fn structured(o: &mut Object<'_>, json: &Written) {
     o.written("structuredContent", json);
 }
 
-/// Writes a result that says what went wrong.
+/// Writes a result that says what failed.
 pub(crate) fn failed(o: &mut Object<'_>, message: &str) {
     o.objects("content", [message], text);
     o.flag("isError", true);

@@ -1,5 +1,5 @@
-//! The budget for ended request streams, over all sessions. Streams are kept for a limited time and up to a
-//! limited number of bytes, for clients that missed the end. The oldest are discarded first.
+//! The budget for ended request streams, over all sessions. Streams are kept for a limited time and up to a limited
+//! number of bytes, for clients that missed the end. The oldest streams are discarded first.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, Weak};
@@ -16,9 +16,9 @@ const STREAM_OVERHEAD: usize = 512;
 /// How long an ended stream is retained. Clients reconnect within seconds.
 const RETENTION: Duration = Duration::from_secs(60);
 
-/// A stream that was retained and that can be discarded.
+/// A stream that is retained and can be discarded.
 pub(super) trait Retained: Send + Sync {
-    /// Discards what is retained, as soon as it is not used.
+    /// Discards the retained messages, as soon as the stream is not used.
     fn expire(&self);
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct ReplayBudget {
 
 #[derive(Default)]
 struct State {
-    /// Total of `streams`. It includes streams whose session has ended: these are removed when they expire.
+    /// Total of `streams`. It includes streams whose session has ended: these streams are removed when they expire.
     bytes: usize,
     streams: VecDeque<EndedStream>,
 }
@@ -45,13 +45,13 @@ struct EndedStream {
 }
 
 impl ReplayBudget {
-    /// Charges the streams to this budget from now on.
+    /// From now on, charges the streams to this budget.
     pub(crate) fn charge_to(&self, memory: &MemoryBudget) {
         _ = self.memory.set(memory.clone());
     }
 
-    /// Adds an ended stream of this caller, which retains this many bytes. It is discarded at once if there is no
-    /// memory for it.
+    /// Adds an ended stream of this caller, which retains this many bytes. If there is no memory for the stream, it is
+    /// discarded at once.
     pub(super) fn add(&self, stream: Weak<dyn Retained>, bytes: usize, caller: &Caller) {
         let bytes = bytes + STREAM_OVERHEAD;
         let ended_at = Instant::now();

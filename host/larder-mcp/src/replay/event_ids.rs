@@ -17,11 +17,11 @@ pub(crate) struct EventIds {
     pub(crate) run: String,
     /// The number of the last notification.
     pub(crate) last: u64,
-    /// The number of the oldest notification of which it is known what it was about.
+    /// The number of the oldest notification whose subject is still known.
     pub(crate) oldest: u64,
 }
 
-/// An id that was read.
+/// A parsed id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct EventId<'a> {
     pub(super) run: &'a str,
@@ -54,7 +54,7 @@ impl EventIds {
         format!("{}{run}-{stream}-{number}", self.session)
     }
 
-    /// Reads an id. `None` if it is not an id of this session.
+    /// Parses an id. `None` if it is not an id of this session.
     pub(super) fn parse<'a>(&self, id: &'a str) -> Option<EventId<'a>> {
         let (rest, number) = id.strip_prefix(self.session.as_str())?.rsplit_once('-')?;
         let (run, stream) = rest.rsplit_once('-')?;

@@ -37,9 +37,9 @@ pub(crate) struct LogPosition(u64);
 pub(crate) struct LoggedEvents {
     /// The number of the last event.
     pub(crate) last: u64,
-    /// The number of the oldest one that is retained.
+    /// The number of the oldest retained event.
     pub(crate) oldest: u64,
-    /// For each URI the number of its last update.
+    /// For each URI: the number of its last update.
     pub(crate) updated: HashMap<Uri, u64>,
 }
 
@@ -47,7 +47,7 @@ pub(crate) struct LoggedEvents {
 #[derive(Debug, PartialEq, Eq)]
 enum Backlog {
     Events(Vec<(u64, Change)>),
-    /// Some of these events are no longer retained.
+    /// Some of these events are not retained any more.
     Truncated,
 }
 
@@ -63,7 +63,7 @@ impl NotificationLog {
         LogPosition(self.lock().last)
     }
 
-    /// The position of an event, or `None` if there was no such event.
+    /// The position of an event. `None` if the event did not exist.
     pub(super) fn position(&self, number: u64) -> Option<LogPosition> {
         (number <= self.lock().last).then_some(LogPosition(number))
     }
@@ -108,7 +108,7 @@ impl NotificationLog {
         }
     }
 
-    /// Calls `look` while no change is on its way from the watch to this log, with the events that are retained.
+    /// Calls `look` with the retained events, at a time when no change is between the watch and this log.
     pub(crate) fn between_changes<T>(&self, look: impl FnOnce(&LoggedEvents) -> T) -> T {
         let state = self.lock();
         let updated = state
@@ -134,8 +134,8 @@ impl NotificationLog {
         self.append_with(position, || changes)
     }
 
-    /// Appends changes. Returns them, preceded by the events that another reader appended since `position`,
-    /// and whether some of those are no longer retained.
+    /// Appends changes. Returns them, after the events that another reader appended since `position`. Also returns
+    /// whether some of those events are not retained any more.
     fn append_with(
         &self,
         position: &mut LogPosition,
@@ -162,7 +162,7 @@ impl NotificationLog {
 }
 
 impl LogState {
-    /// The number of the oldest event that is retained; of the next one if there is none.
+    /// The number of the oldest retained event. If there is none, the number of the next event.
     fn oldest(&self) -> u64 {
         self.last + 1 - self.events.len() as u64
     }

@@ -1,6 +1,6 @@
-//! The event stream of one request: progress notifications and the response, kept while the request runs and
-//! for a while after. Only the newest progress notifications are kept, and the response only if it is small:
-//! a client that reconnects too late for a large response is told to send the request again.
+//! The event stream of one request: progress notifications and the response. They are kept while the request runs and
+//! for a while after its end. Only the newest progress notifications are kept, and the response is only kept if it is
+//! small: a client that reconnects too late for a large response is told to send the request again.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,11 +17,11 @@ use crate::rpc_error::{INTERNAL_ERROR, RpcError};
 use crate::waiting_bytes::SharedResponse;
 use larder_model::resource::Caller;
 
-/// Maximum number of retained progress notifications. A newer one supersedes the older ones.
+/// Maximum number of retained progress notifications. A newer notification replaces the older ones.
 const MAX_PROGRESS: usize = 16;
 /// Maximum size in bytes of a response that is retained without a reader.
 const MAX_RETAINED_RESPONSE: usize = 64 << 10;
-/// A stream that nobody has read for this time is abandoned. Clients reconnect within seconds.
+/// A stream is abandoned if it was not read for this time. Clients reconnect within seconds.
 const ABANDONED_AFTER: Duration = Duration::from_secs(15);
 
 /// The event stream of one request.
@@ -110,7 +110,7 @@ impl RequestStream {
         self.budget.add(stream, bytes, &self.caller);
     }
 
-    /// Waits until nobody has read the stream for a while. Cancel-safe.
+    /// Waits until the stream was not read for a while. Cancel-safe.
     pub(crate) async fn abandoned(&self) {
         loop {
             let mut notified = std::pin::pin!(self.changed.notified());
@@ -129,7 +129,7 @@ impl RequestStream {
         state.expired && state.reader.is_none()
     }
 
-    /// Returns a reader for the events after `last`, or `None` if there was no such event.
+    /// Returns a reader for the events after `last`. `None` if the event `last` did not exist.
     pub(crate) fn subscribe(stream: &Arc<Self>, last: u64) -> Option<StreamReader> {
         let mut state = stream.lock();
         if last > state.last {
@@ -168,7 +168,7 @@ impl RequestStream {
 }
 
 impl Retained for RequestStream {
-    /// Discards the messages, at the latest when the current reader is dropped.
+    /// Discards the messages. If the stream has a reader, they are discarded when the reader is dropped.
     fn expire(&self) {
         let mut state = self.lock();
         state.expired = true;
@@ -220,7 +220,7 @@ impl StreamReader {
         state.ended && state.after(self.last).is_none()
     }
 
-    /// Returns the next message with its number, or `None` at the end or when another reader took over.
+    /// Returns the next message with its number. `None` at the end, or when another reader replaced this reader.
     /// Cancel-safe.
     pub(crate) async fn next(&mut self) -> Option<(u64, SharedResponse)> {
         loop {

@@ -1,5 +1,5 @@
-//! Session eviction policy. When the table is full, a caller that opens many sessions evicts its own, and
-//! cannot lock out callers that have fewer. This needs no per-caller limit: a single caller may use the whole
+//! Session eviction policy. When the table is full, a caller that opens many sessions evicts its own sessions, and
+//! cannot lock out callers that have fewer. So no limit per caller is necessary: a single caller may use the whole
 //! table.
 
 use std::collections::HashMap;
@@ -37,7 +37,7 @@ pub(super) struct SessionCounts {
     callers: HashMap<CallerKey, usize>,
 }
 
-/// Identifies a caller, whatever credential it used.
+/// Identifies a caller independently of the credential that the caller used.
 type CallerKey = (Option<String>, Option<Arc<str>>, Teams);
 
 fn caller_key(caller: &Caller) -> CallerKey {
@@ -96,9 +96,9 @@ impl SessionCounts {
         counts
     }
 
-    /// Returns the session to evict so that this caller can open one: the caller's own least recently used
-    /// session, or a session of a caller that has more. A session in use is evicted only if its caller still
-    /// has as many afterwards.
+    /// Returns the session to evict so that this caller can open one. It is the caller's own least recently used
+    /// session, or a session of a caller that has more sessions. A session in use is evicted only if its caller then
+    /// still has at least as many sessions.
     pub(super) fn candidate<W>(&self, table: &Table<W>, caller: &Caller) -> Option<Victim> {
         let own = candidates(table)
             .filter(|session| session.caller.is_same_principal(caller) && !session.is_in_use)
@@ -124,7 +124,7 @@ impl SessionCounts {
         let min_difference = if session.is_in_use { 2 } else { 1 };
         let (team_sessions, own_sessions) = self.session_counts(caller);
         let (other_team_sessions, other_sessions) = self.session_counts(session.caller);
-        // Callers in the same teams are compared by caller, others by team.
+        // Callers in the same teams are compared as callers, other callers by their teams.
         if session.caller.teams == caller.teams {
             other_sessions >= own_sessions + min_difference
         } else {
@@ -165,8 +165,8 @@ mod tests {
         }
     }
 
-    /// Opens sessions of these callers, one per second, with an open stream where a `+` follows. Checks which
-    /// callers have a session in the end and which were rejected.
+    /// Opens sessions of these callers, one per second. A caller with a `+` has an open stream. Checks which callers
+    /// have a session at the end and which were rejected.
     fn check(max_sessions: usize, callers: &str, expected: &str) {
         let sessions = Sessions::new(max_sessions, Duration::from_secs(3600));
         let mut streams = Vec::new();

@@ -62,7 +62,7 @@ impl<W> Session<W> {
         }
     }
 
-    /// The time of the last use, if it differs from what is stored.
+    /// The time of the last use, if it differs from the stored time.
     pub(super) fn time_to_store(&self, was_written: bool) -> Option<SystemTime> {
         let now = Instant::now();
         let is_in_use = self.is_in_use();
@@ -76,7 +76,7 @@ impl<W> Session<W> {
             .then(|| SystemTime::now() - now.saturating_duration_since(last_used))
     }
 
-    /// Begins a notification stream. It replaces the previous one.
+    /// Begins a notification stream. The stream replaces the previous one.
     pub(crate) fn begin_stream(&self) -> CancellationToken {
         let token = self.ended.child_token();
         if let Some(previous) = self.usage().stream.replace(token.clone()) {

@@ -1,4 +1,4 @@
-//! Stores one session, and what changes of it: its subscriptions, and what its client knows of their resources.
+//! Stores one session and its changes: its subscriptions, and which content of the resources its client has.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub(super) struct Recorder {
     stored: Mutex<Stored>,
 }
 
-/// What is in the store.
+/// The state of the session in the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stored {
     Nothing,
@@ -64,8 +64,8 @@ impl Recorder {
         }
     }
 
-    /// Stores the session, if it differs from what is stored. One writer at a time, so that the newest state is
-    /// stored last.
+    /// Stores the session, if it differs from the stored session. Only one writer runs at a time, so that the newest
+    /// state is stored last.
     async fn write(&self, subscriptions: &Subscriptions) -> bool {
         let mut stored = self.stored.lock().await;
         if self.ended.is_cancelled() {

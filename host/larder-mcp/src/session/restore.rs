@@ -19,14 +19,14 @@ use crate::subscriptions::Subscriptions;
 use larder_model::resource::Caller;
 use larder_model::uri::Uri;
 
-/// Interval between two writes of the times of last use and of what clients know of their resources.
+/// Interval between two writes of the times of last use, and of the content that clients have of their resources.
 const WRITE_INTERVAL: Duration = Duration::from_secs(30);
 /// Maximum number of sessions that are removed from the store together.
 const MAX_REMOVALS: usize = 1_000;
 
 impl Endpoint {
-    /// Keeps sessions in this store, and continues those that are there. If it cannot be read, sessions are kept in
-    /// memory only.
+    /// Keeps sessions in this store, and continues the sessions that are in it. If the store cannot be read, sessions
+    /// are kept only in memory.
     pub async fn keep_sessions(&self, store: Arc<dyn SessionStore>) {
         let inner = &self.0;
         let listed = match store.list().await {
@@ -46,12 +46,12 @@ impl Endpoint {
         inner.drain.spawn(async move {
             let writing = sessions.write_changes(removals);
             drain.run_until_stopping(writing).await;
-            // The streams have ended, so that the last position of each client is known.
+            // All streams have ended, so the last position of each client is known.
             sessions.write_all().await;
         });
     }
 
-    /// Continues a stored session of this caller. `None` if there is none.
+    /// Continues a stored session of this caller. `None` if the session does not exist.
     pub(crate) async fn restore_session(
         &self,
         id: &str,
@@ -117,7 +117,7 @@ impl Sessions {
         let ids = earlier.ids.in_run(&random_id()?[..RUN_LENGTH]);
         let replay = Replay::new(ids, client.log.clone(), self.budget.clone()).after(earlier);
         let session = Arc::new(Session::new(id.to_owned(), client, caller, replay));
-        // Another request may have restored it at the same time.
+        // Another request may have restored the session at the same time.
         let restored = self.insert_restored(session.clone())?;
         if Arc::ptr_eq(&restored, &session) {
             self.record(&session, Stored::Earlier);
@@ -141,7 +141,7 @@ impl Sessions {
         session.client.subscriptions.keep_in(Arc::new(recorder));
     }
 
-    /// Removes sessions that ended from the store, and writes what changed.
+    /// Removes ended sessions from the store, and writes changed sessions.
     async fn write_changes(&self, mut removals: mpsc::UnboundedReceiver<SessionKey>) {
         let mut timer = tokio::time::interval(WRITE_INTERVAL);
         timer.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -157,7 +157,7 @@ impl Sessions {
         }
     }
 
-    /// Writes what changed of each session, and when it was last used.
+    /// Writes the changes of each session, and when the session was last used.
     async fn write_all(&self) {
         let Some(storage) = self.storage.get() else {
             return;

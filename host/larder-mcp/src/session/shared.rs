@@ -1,7 +1,7 @@
-//! Sessions that several replicas have in common. A session can be open at several of them at once; one of them, the one
-//! where the client has or had its notification stream, stores what the client knows of its resources. All of them store
-//! the subscriptions, and merge their changes. Without a connection to the store, sessions continue here, and are
-//! stored later.
+//! Sessions that several replicas share. A session can be open at several replicas at once. The replica where the
+//! client has or had its notification stream stores which content the client has of its resources. All replicas store
+//! the subscriptions, and merge their changes. Without a connection to the store, sessions continue on this replica,
+//! and are stored later.
 
 mod ended;
 mod head;
@@ -39,7 +39,7 @@ use larder_runtime::log_limit::{Repeats, Suppressor};
 /// Maximum number of bytes of all stored sessions.
 const MAX_BYTES: usize = 64 << 20;
 
-/// The store, and what this replica knows of it.
+/// The store, and the state of the store that this replica has.
 pub(crate) struct Shared {
     store: Arc<dyn SharedSessionStore>,
     keys: SealingKeys,
@@ -104,7 +104,7 @@ impl Shared {
         }
     }
 
-    /// How often a session that is used is stored again, so that the store keeps it.
+    /// The interval in which a used session is stored again, so that the store does not remove it.
     fn touch_interval(&self) -> Duration {
         self.idle_timeout / 4
     }
@@ -121,14 +121,15 @@ impl Shared {
         self.wake.notify_one();
     }
 
-    /// Removes a session soon, which ends it at all replicas.
+    /// Removes a session soon. The removal ends the session at all replicas.
     pub(super) fn remove_later(&self, key: SessionKey) {
         lock(&self.open).remove(&key);
         lock(&self.ended).insert(key);
         self.wake.notify_one();
     }
 
-    /// Removes a session, which ends it at all replicas. If the store cannot be reached, it is removed later.
+    /// Removes a session. The removal ends the session at all replicas. If the store cannot be reached, the session is
+    /// removed later.
     pub(super) async fn remove(&self, key: SessionKey) {
         lock(&self.ended).insert(key);
         lock(&self.open).remove(&key);
@@ -144,7 +145,7 @@ impl Shared {
         }
     }
 
-    /// Whether a session has ended, although it may still be in the store, or again.
+    /// Whether a session has ended. A copy of the session may still be in the store.
     pub(super) fn has_ended(&self, key: SessionKey) -> bool {
         lock(&self.ended).contains(&key) || self.was_removed(key)
     }
@@ -154,26 +155,26 @@ impl Shared {
         lock(&self.removed).contains(key)
     }
 
-    /// A session is not in the store any more because it ended.
+    /// Records that a session is not in the store any more because it ended.
     fn note_removed(&self, key: SessionKey) {
         lock(&self.removed).insert(key, Instant::now());
         lock(&self.ended).remove(&key);
     }
 
-    /// How long a session that ended is remembered. A copy of it that is stored again later has not been used for so long
-    /// that it is not continued either.
+    /// How long the record of an ended session is kept. A copy of the session that is stored again later is too old to
+    /// be continued.
     fn memory_of_ended(&self) -> Duration {
         self.idle_timeout * 2
     }
 
-    /// Whether a session has not been used for so long that nobody may continue it.
+    /// Whether the last use of a session is so long ago that it must not be continued.
     fn is_too_old(&self, head: &Head) -> bool {
         head.last_used
             .elapsed()
             .is_ok_and(|age| age > self.memory_of_ended())
     }
 
-    /// Loads and decrypts a session. `None` if there is none, or none that this replica can read.
+    /// Loads and decrypts a session. `None` if the session does not exist, or if this replica cannot read it.
     async fn load(&self, key: SessionKey) -> Result<Result<Opened, Loaded>, Unavailable> {
         if !self.store.is_connected() {
             return Err(Unavailable("there is no connection to the store".into()));
@@ -227,7 +228,7 @@ impl Shared {
     }
 }
 
-/// What is encrypted is bound to its session.
+/// The encrypted data are bound to their session.
 fn context(part: &str, key: SessionKey) -> Vec<u8> {
     format!("session {part} {key}").into_bytes()
 }

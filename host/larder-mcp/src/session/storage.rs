@@ -1,4 +1,4 @@
-//! The store of the sessions, and what is common to all of them: the limit of bytes, removals, and errors.
+//! The store of the sessions, and what all stores have in common: the limit of bytes, removals, and errors.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -25,7 +25,7 @@ pub(super) struct Storage {
 }
 
 impl Storage {
-    /// Returns the receiver of the sessions to remove as well, for the task that removes them.
+    /// Also returns the receiver of the sessions to remove, for the task that removes them.
     pub(super) fn new(
         store: Arc<dyn SessionStore>,
         drain: &Drain,
@@ -49,7 +49,7 @@ impl Storage {
     /// Removes a session later.
     pub(super) fn remove_later(&self, key: SessionKey) {
         self.ended().insert(key);
-        // The receiver is gone only when the server has stopped.
+        // This fails only when the server has stopped, and the receiver is gone.
         _ = self.removals.send(key);
     }
 
@@ -62,7 +62,7 @@ impl Storage {
         }
     }
 
-    /// Whether a session has ended, although it may still be in the store.
+    /// Whether a session has ended. A copy of the session may still be in the store.
     pub(super) fn has_ended(&self, key: SessionKey) -> bool {
         self.ended().contains(&key)
     }
@@ -78,7 +78,7 @@ impl Storage {
         }
     }
 
-    /// Logs an error. The sessions continue, but those that are not stored end with this run of the server.
+    /// Logs an error. The sessions continue, but sessions that are not stored end with this run of the server.
     pub(super) fn report(&self, what: &'static str, error: &str) {
         if self.errors.is_first(what, error) {
             tracing::warn!(what, %error, "the session store failed: sessions that are not stored end at a restart");

@@ -1,4 +1,4 @@
-//! Where sessions are kept, so that they continue after a restart of the server, or at another replica.
+//! Where sessions are stored, so that they continue after a restart of the server or at another replica.
 
 mod file;
 mod files;
@@ -21,20 +21,20 @@ pub use shared::{
 use larder_model::name::{Digest, Teams};
 use larder_model::resource::Caller;
 
-/// Keeps sessions outside of this process. Operations on one session take effect in the order in which they begin.
+/// Stores sessions outside of this process. Operations on one session take effect in the order in which they begin.
 #[async_trait]
 pub trait SessionStore: Send + Sync {
     /// Lists all sessions, for the limits of their number and size.
     async fn list(&self) -> io::Result<Vec<StoredSession>>;
     /// Adds a session.
     async fn create(&self, key: SessionKey, record: &SessionRecord) -> io::Result<()>;
-    /// Returns a session, or `None` if there is none with this key.
+    /// Returns a session; `None` if no session has this key.
     async fn load(&self, key: SessionKey) -> io::Result<Option<SessionRecord>>;
-    /// Records when these sessions were last used. Unknown ones are ignored.
+    /// Records when these sessions were last used. Unknown sessions are ignored.
     async fn touch(&self, used: Vec<(SessionKey, SystemTime)>) -> io::Result<()>;
-    /// Replaces what is kept of a session, such as its subscriptions. Has no effect if it was removed.
+    /// Replaces the stored data of a session, such as its subscriptions. Has no effect if the session was removed.
     async fn update(&self, key: SessionKey, record: &SessionRecord) -> io::Result<()>;
-    /// Removes these sessions. Unknown ones are ignored.
+    /// Removes these sessions. Unknown sessions are ignored.
     async fn remove(&self, keys: Vec<SessionKey>) -> io::Result<()>;
 }
 
@@ -42,25 +42,25 @@ pub trait SessionStore: Send + Sync {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SessionKey(Digest);
 
-/// What the limits need to know about a stored session.
+/// The properties of a stored session that the limits depend on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredSession {
     /// The name of the session.
     pub key: SessionKey,
-    /// Whose session it is.
+    /// The owner of the session.
     pub owner: SessionOwner,
-    /// When it was last used; this may be the time of the last sweep before.
+    /// When the session was last used. The value may be the time of the previous sweep.
     pub last_used: SystemTime,
-    /// The size of what is stored.
+    /// The size of the stored data.
     pub bytes: usize,
 }
 
-/// Whose session it is: the caller, whatever credential it used.
+/// The owner of a session: the caller, independently of the credential that the caller used.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct SessionOwner {
-    /// The subject of the credential, if it has one.
+    /// The subject of the credential; none if the credential has no subject.
     pub subject: Option<String>,
-    /// The issuer of the credential. None if this server issued it, or if there is no credential.
+    /// The issuer of the credential. None if this server issued the credential, or if there is no credential.
     pub issuer: Option<String>,
     /// The teams of the caller.
     pub teams: Teams,
@@ -71,7 +71,7 @@ impl SessionKey {
         Self(Digest::of(id.as_bytes()))
     }
 
-    /// Parses what `Display` writes.
+    /// Parses the text that `Display` writes.
     pub fn parse(text: &str) -> Option<Self> {
         let is_plain = text
             .bytes()
@@ -98,7 +98,7 @@ impl SessionOwner {
         }
     }
 
-    /// The caller, without the scopes of any credential.
+    /// Returns the caller without the scopes of a credential.
     pub(crate) fn caller(&self) -> Caller {
         Caller {
             subject: self.subject.clone(),

@@ -13,7 +13,7 @@ pub(super) struct StoredBytes {
     sessions: Mutex<HashMap<SessionKey, (SessionOwner, usize)>>,
 }
 
-/// There is no room, and no caller has more than this one.
+/// There is no room, and no caller has more bytes than this caller.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct NoRoom;
 
@@ -92,7 +92,7 @@ impl<'a> Sizes<'a> {
         (teams, self.owners.get(owner).copied().unwrap_or_default())
     }
 
-    /// Callers in the same teams are compared by caller, others by team.
+    /// Callers in the same teams are compared as callers, other callers by their teams.
     fn has_more(&self, holder: &SessionOwner, than: &SessionOwner) -> bool {
         let ((team, own), (other_team, other)) = (self.of_owner(holder), self.of_owner(than));
         if holder.teams == than.teams {
@@ -118,7 +118,7 @@ mod tests {
         }
     }
 
-    /// Stores sessions (`key team/caller bytes`), and returns what happened to the last one.
+    /// Stores sessions (`key team/caller bytes`), and returns what happened to the last session.
     fn last(sessions: &str) -> Result<Vec<SessionKey>, NoRoom> {
         let stored = StoredBytes::new(100);
         let mut result = Ok(vec![]);

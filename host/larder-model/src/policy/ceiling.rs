@@ -1,4 +1,4 @@
-//! Upper bounds for the grants of a team, including approved ones.
+//! Upper bounds for the grants of a team. The bounds also apply to approved grants.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,19 +7,19 @@ use super::{
     grant_lines,
 };
 
-/// What a team's providers may be granted at most, and the secrets that they may receive.
+/// The maximum of the grants of a team's providers, and the secrets that the providers may receive.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Ceiling {
-    /// None without teams: then only the operator's grants bound the providers.
+    /// None if there are no teams: then only the operator's grants limit the providers.
     pub bounds: Option<Bounds>,
     /// The secrets with their values.
     pub secrets: Secrets,
 }
 
-/// What a team's providers may be granted. Empty means nothing.
+/// The maximum of the grants of a team's providers. An empty list allows nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Bounds {
-    /// Folders with everything in them, by canonical path.
+    /// Folders with their whole content, by canonical path.
     pub dirs: Vec<Dir>,
     /// Rules for HTTP requests.
     pub hosts: Vec<HostRule>,
@@ -38,9 +38,9 @@ pub struct Bounds {
 /// The part of a grant or grant request that the ceiling allows, and the lines that it denies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Capped<T> {
-    /// What is below the ceiling.
+    /// The part below the ceiling.
     pub allowed: T,
-    /// What is above it, as lines.
+    /// The part above the ceiling, as lines.
     pub denied: BTreeSet<String>,
 }
 
@@ -72,8 +72,8 @@ impl Ceiling {
             .collect();
         let denied = &grant_lines(grant) - &grant_lines(&allowed);
         if self.bounds.is_some() {
-            // The canonical path that was checked is the one that is opened, so a symbolic link that replaces
-            // it later is not followed.
+            // The checked canonical path is the path that is opened, so a symbolic link that replaces the folder later
+            // is not followed.
             allowed.dirs = dirs;
         }
         Capped { allowed, denied }
@@ -84,8 +84,8 @@ impl Ceiling {
         let all = request.lines();
         let mut allowed = request;
         if let Some(bounds) = &self.bounds {
-            // These paths were canonical when they were read. One that leads elsewhere now is denied here or
-            // fails to open.
+            // These paths were canonical when they were read. If a path leads elsewhere now, it is denied here or fails
+            // to open.
             allowed
                 .dirs
                 .retain(|dir| bounds.canonical_dir(dir).is_some());
@@ -107,8 +107,8 @@ impl Ceiling {
 }
 
 impl Bounds {
-    /// Returns the folder with its canonical path, if the bounds allow it. The path that it leads to decides,
-    /// not its name.
+    /// Returns the folder with its canonical path, if the bounds allow it. The canonical path decides, not the
+    /// requested name.
     fn canonical_dir(&self, requested: &Dir) -> Option<Dir> {
         let real = requested.host.canonicalize().ok()?;
         let covers = |dir: &Dir| {

@@ -1,11 +1,12 @@
-//! What a component requests, compared with what its operator granted: as lines that people read and approve.
+//! The requests of a component, compared with the grants of its operator. Requests are lines that people read and
+//! approve.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use super::{Access, Dir, Grant, HostRule, KeyValueGrant, Secret, TcpRule, ToolGrant};
 
-/// Whether a component receives what it requests beyond its operator's grant.
+/// Whether a component receives requested grants beyond its operator's grant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ApprovalMode {
     /// After the operator approved it.
@@ -210,7 +211,7 @@ fn prompts_line(prompts: bool) -> Option<String> {
     prompts.then(|| "prompts".to_owned())
 }
 
-// The operator's folder has precedence over a requested one with the same guest path.
+// The operator's folder takes precedence over a requested folder with the same guest path.
 fn covers_dir(operator: &Grant, requested: &Dir) -> bool {
     operator.dirs.iter().any(|dir| dir.guest == requested.guest)
 }

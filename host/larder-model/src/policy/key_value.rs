@@ -11,10 +11,10 @@ pub struct KeyValueGrant {
     pub caller: bool,
 }
 
-/// How much one provider may store.
+/// The maximum that one provider may store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KeyValueLimits {
-    /// Bytes in all of its buckets.
+    /// Bytes in all buckets of the provider.
     pub bytes: u64,
     /// Bytes in one bucket.
     pub bucket_bytes: u64,
@@ -22,7 +22,7 @@ pub struct KeyValueLimits {
     pub bucket_keys: u64,
     /// Buckets of callers.
     pub callers: u64,
-    /// How long the bucket of a caller is kept after it was used.
+    /// How long the bucket of a caller is kept after its last use.
     pub expiry: Duration,
 }
 
@@ -55,13 +55,13 @@ impl KeyValueGrant {
         }
     }
 
-    /// The buckets of this grant that the other one does not allow, as lines.
+    /// The buckets of this grant that the other grant does not allow, as lines.
     pub(super) fn lines_beyond(self, other: Self) -> impl Iterator<Item = String> {
         self.names_beyond(other)
             .map(|bucket| format!("key-value {bucket}"))
     }
 
-    /// The names of the buckets, as they are written in the configuration.
+    /// The names of the buckets in the form of the configuration.
     pub fn names(self) -> impl Iterator<Item = &'static str> {
         self.names_beyond(Self::default())
     }

@@ -1,11 +1,11 @@
-//! The files of the host itself, which a folder that is granted to a provider must not contain.
+//! The files of the host itself. A folder that is granted to a provider must not contain them.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use super::{Access, Dir};
 
-/// What a file or folder of the host is for. It decides which grants are refused.
+/// The purpose of a file or folder of the host. It decides which grants are refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum OwnFile {
     /// A plugins folder: a component in it gets the grants of its name.
@@ -22,7 +22,7 @@ pub enum OwnFile {
     AuditLog,
     /// The components from registries.
     Store,
-    /// A file that decides whose signatures are trusted.
+    /// A file that determines which signers are trusted.
     Trust,
 }
 
@@ -30,7 +30,7 @@ pub enum OwnFile {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OwnFiles(Vec<(OwnFile, PathBuf)>);
 
-/// Why the host refuses a grant, or warns of it.
+/// Why the host refuses a grant, or warns about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwnFileConflict {
     file: OwnFile,
@@ -46,7 +46,8 @@ impl OwnFiles {
         self.0.push((file, resolve_existing(path)));
     }
 
-    /// Returns the first conflict of a grant, and a refused one before all others. Blocks the calling thread.
+    /// Returns the first conflict of a grant. A conflict that is refused comes before all others. Blocks the calling
+    /// thread.
     pub fn conflict(&self, dir: &Dir) -> Option<OwnFileConflict> {
         let granted = resolve_existing(&dir.host);
         let overlaps = |own: &Path| own.starts_with(&granted) || granted.starts_with(own);
@@ -72,7 +73,7 @@ impl OwnFile {
         access == Access::Write || !matches!(self, Self::Plugins | Self::Store | Self::Trust)
     }
 
-    /// A provider must change none of these files, and must not read what is secret.
+    /// A provider must not change these files, and must not read the secret ones.
     fn is_refused(self, access: Access) -> bool {
         access == Access::Write || matches!(self, Self::State | Self::Cache | Self::Secret)
     }
@@ -156,7 +157,7 @@ mod tests {
             resolve_existing(Path::new("gone/file")),
             Path::new("gone/file")
         );
-        // A path of as many parts as a NAME.toml has room for.
+        // A path with as many parts as fit into a NAME.toml.
         let deep = "x/".repeat(32_000);
         assert_eq!(
             resolve(&deep),

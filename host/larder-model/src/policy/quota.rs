@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-/// Limits of one team. There is no "unlimited".
+/// Limits of one team. Each limit has a value: there is no "unlimited".
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Quota {
-    /// Bytes of linear memory of all its guests.
+    /// Bytes of linear memory of all guests of the team.
     pub memory: u64,
     /// CPU time in each second. More than a second means more than one processor.
     pub cpu: Duration,
@@ -17,11 +17,11 @@ pub struct Quota {
     pub bytes: u64,
     /// Providers in its folder.
     pub providers: u32,
-    /// Maximum size of its components in bytes; it also bounds the limit of each provider.
+    /// Maximum size of a component of the team in bytes. It also bounds the limit of each provider.
     pub component: u64,
     /// Notification streams that are open at the same time.
     pub watchers: u32,
-    /// TCP connections of all its guests at the same time.
+    /// TCP connections of all guests of the team at the same time.
     pub connections: u32,
 }
 

@@ -1,4 +1,4 @@
-//! Current use of a team's quota. Every operation for a team is charged here first.
+//! Current use of a team's quota. Each operation for a team is charged here before it begins.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -8,13 +8,12 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::{Quota, TokenBucket};
 
-/// Requests of one team that may be in flight, for each call that the team may make at the same time: the
-/// others wait. More requests are rejected at once, so that the waiting requests of one team never exhaust
-/// the limits that all teams share.
+/// For each call that the team may make at the same time: the number of requests that may be in flight. The requests
+/// without a call wait. More requests are rejected at once, so that the waiting requests of one team never exhaust the
+/// limits that all teams share.
 const REQUESTS_PER_CALL: usize = 4;
 
-/// The quota usage of one team. While nothing is exhausted, a request costs an atomic operation or two, and
-/// no lock.
+/// The quota usage of one team. While no quota is exhausted, a request costs one or two atomic operations, and no lock.
 #[derive(Debug)]
 pub struct QuotaUsage {
     quota: Quota,
@@ -39,12 +38,12 @@ pub struct QuotaExceeded {
     pub retry: Duration,
 }
 
-/// One of the quotas of a team, and how much of it is used.
+/// One of the quotas of a team, and its current use.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct QuotaUse {
     /// The name of the quota in the configuration.
     pub name: &'static str,
-    /// What is used now; of a rate, what was used in the last second. It can exceed the limit, because some costs are
+    /// The current use. For a rate, the use in the last second. The use can exceed the limit, because some costs are
     /// known only afterwards.
     pub used: f64,
     /// The limit.
@@ -56,7 +55,7 @@ pub struct QuotaUse {
 /// Upper bound for the CPU time debt: several guests of a team can use much CPU time before they are stopped.
 const MAX_CPU_DEBT: Duration = Duration::from_secs(600);
 
-/// The retry delay where the actual one is not known.
+/// The retry delay if the actual delay is unknown.
 const DEFAULT_RETRY: Duration = Duration::from_secs(1);
 
 /// Memory that a guest of the team reserved. It is released on drop.
@@ -121,7 +120,7 @@ impl QuotaUsage {
         &self.quota
     }
 
-    /// How much of each quota is used. The number of providers is known elsewhere.
+    /// The use of each quota. The number of providers is counted elsewhere.
     pub fn uses(&self) -> Vec<QuotaUse> {
         let Quota {
             memory,
@@ -170,7 +169,7 @@ impl QuotaUsage {
         self.refusals.fetch_add(1, Relaxed);
     }
 
-    /// Admits a request, or rejects it at once, before anything of it is parsed.
+    /// Admits a request, or rejects it at once, before any part of it is parsed.
     pub fn admit_request(&self) -> Result<(), QuotaExceeded> {
         self.check_byte_quota()?;
         self.requests.take(1).map_err(|retry| QuotaExceeded {
@@ -263,7 +262,7 @@ impl QuotaUsage {
             .charge(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
     }
 
-    /// How long the team has to wait for CPU time; none if it has some left.
+    /// How long the team has to wait for CPU time; none if CPU time is left.
     pub fn cpu_wait(&self) -> Option<Duration> {
         self.cpu.empty_for()
     }

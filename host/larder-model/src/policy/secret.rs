@@ -1,4 +1,4 @@
-//! Secrets: values that are passed to the providers that are granted them, and never shown.
+//! Secrets: values that are passed only to the providers with a grant for them, and that are never shown.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-/// Values and lines that are shorter than this are not redacted: they would match unrelated text.
+/// Values and lines that are shorter than this are not redacted, because they would match unrelated text.
 pub const MIN_SECRET_LEN: usize = 8;
 /// The replacement for a secret.
 const REDACTED: &str = "[secret]";
 
-/// A value that must not be shown. It implements neither `Display` nor a `Debug` that shows it.
+/// A value that must not be shown. It does not implement `Display`, and its `Debug` does not show the value.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Arc<str>);
 
@@ -26,7 +26,7 @@ impl Secret {
         &self.0
     }
 
-    /// Whether it is removed from texts that are shown. Short values are not.
+    /// Whether the value is removed from texts that are shown. Short values are not removed.
     pub fn is_redacted(&self) -> bool {
         self.pieces().next().is_some()
     }
@@ -66,8 +66,8 @@ impl Secrets {
         self.0.iter()
     }
 
-    /// Returns where to split a text so that no secret is split: at this position or a little before it. The
-    /// text has to contain [`Self::longest_len`] bytes after this position, or its end.
+    /// Returns where to split a text so that no secret is split: at this position or a little before it. The text must
+    /// contain [`Self::longest_len`] bytes after this position, or must end earlier.
     pub fn safe_cut(&self, text: &[u8], at: usize) -> usize {
         let mut cut = at.min(text.len());
         let pieces: Vec<_> = self
@@ -97,12 +97,12 @@ impl Secrets {
             .unwrap_or_default()
     }
 
-    /// Replaces all secrets in a text. This protects against accidents, such as an error message that
-    /// contains a header, and not against a provider that encodes a secret on purpose.
+    /// Replaces all secrets in a text. This protects against accidents, such as an error message that contains a
+    /// header. It does not protect against a provider that encodes a secret on purpose.
     pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let mut redacted = Cow::Borrowed(text);
         let mut pieces: Vec<_> = self.0.values().flat_map(Secret::pieces).collect();
-        // The longest first: if a secret begins with another one, its end must not remain.
+        // The longest text is replaced first: if a secret begins with another secret, its end must not remain.
         pieces.sort_unstable_by_key(|piece| Reverse(piece.len()));
         for piece in pieces {
             if redacted.contains(piece) {
@@ -113,7 +113,7 @@ impl Secrets {
     }
 }
 
-/// Returns where a piece begins that lies across this position.
+/// Returns the beginning of a piece that extends across this position.
 fn piece_start_across(text: &[u8], piece: &[u8], cut: usize) -> Option<usize> {
     let first = (cut + 1).saturating_sub(piece.len());
     (first..cut).find(|begin| text[*begin..].starts_with(piece))

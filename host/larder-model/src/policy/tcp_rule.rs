@@ -15,7 +15,7 @@ pub struct TcpRule {
 }
 
 impl TcpRule {
-    /// Its host, if that is an IP address.
+    /// The host of the rule, if it is an IP address.
     pub fn address(&self) -> Option<IpAddr> {
         self.host.parse().ok()
     }

@@ -8,8 +8,8 @@ const SECOND: u128 = 1_000_000_000;
 /// Default upper bound for the time until a debt is paid off.
 const MAX_DEBT: Duration = Duration::from_secs(10);
 
-/// Refills at a constant rate and holds the tokens of one second. A caller may take more tokens than are
-/// left, because the cost of a response is known only afterwards; the next caller then waits.
+/// Refills at a constant rate and holds the tokens of one second. A caller may take more tokens than are left, because
+/// the cost of a response is known only afterwards. Then the next caller waits.
 #[derive(Debug)]
 pub struct TokenBucket {
     started: Instant,
@@ -36,12 +36,12 @@ impl TokenBucket {
         self
     }
 
-    /// Takes tokens if any are left; otherwise returns the time until some are.
+    /// Takes tokens if any are left. Otherwise returns the time until tokens are left.
     pub fn take(&self, tokens: u64) -> Result<(), Duration> {
         self.take_at(self.now(), tokens)
     }
 
-    /// Takes tokens for what was used already, whether or not they are left.
+    /// Takes tokens for resources that were already used, also if too few tokens are left.
     pub fn charge(&self, tokens: u64) {
         self.charge_at(self.now(), tokens);
     }
@@ -51,13 +51,14 @@ impl TokenBucket {
         self.full_at.load(Relaxed) <= self.now()
     }
 
-    /// The number of missing tokens: those that were taken and are not refilled yet. More than the rate is a debt.
+    /// The number of missing tokens: tokens that were taken and are not refilled yet. If the number exceeds the rate,
+    /// there is a debt.
     pub(crate) fn used(&self) -> u64 {
         let missing = u128::from(self.full_at.load(Relaxed).saturating_sub(self.now()));
         u64::try_from(missing * u128::from(self.per_second) / SECOND).unwrap_or(u64::MAX)
     }
 
-    /// Returns the time until tokens are left; none if there are some now.
+    /// Returns the time until tokens are left; none if tokens are left now.
     pub(crate) fn empty_for(&self) -> Option<Duration> {
         debt(self.full_at.load(Relaxed), self.now())
     }
@@ -119,7 +120,7 @@ mod tests {
     #[test]
     fn holds_the_tokens_of_one_second() {
         let bucket = TokenBucket::new(100);
-        // The last take may go into debt.
+        // The last take may cause a debt.
         assert_eq!(taken(&bucket, 0, 1), 101);
         assert_eq!(taken(&bucket, 500 * MS, 1), 50);
         assert_eq!(

@@ -8,7 +8,7 @@ pub enum ToolGrant {
     /// None of its tools.
     #[default]
     None,
-    /// The tools that it has when it is first served.
+    /// The tools of the component when it is first served.
     All,
     /// The tools with these names.
     Names(BTreeSet<String>),
@@ -33,7 +33,7 @@ impl ToolGrant {
         }
     }
 
-    /// Whether the grant names this tool, rather than granting all tools.
+    /// Whether the grant names this tool, instead of granting all tools.
     pub fn names(&self, name: &str) -> bool {
         matches!(self, Self::Names(names) if names.contains(name))
     }
@@ -56,7 +56,7 @@ impl ToolGrant {
         }
     }
 
-    /// The tools of this grant that the other one does not allow, as lines.
+    /// The tools of this grant that the other grant does not allow, as lines.
     pub(super) fn lines_beyond(&self, other: &Self) -> Vec<String> {
         match self {
             Self::None => vec![],

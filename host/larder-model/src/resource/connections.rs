@@ -4,10 +4,10 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// Maximum number of connections that are recorded for one call.
 const MAX_RECORDS: usize = 32;
-/// Maximum length of a recorded host in bytes. It may be text from a guest.
+/// Maximum length of a recorded host in bytes. The host may be a text from a guest.
 const MAX_HOST: usize = 255;
 
-/// The connections that guests attempted on behalf of a call. Most calls have none, and then this costs nothing.
+/// The connections that guests attempted on behalf of a call. Most calls have no connections. Then this costs nothing.
 #[derive(Debug, Default)]
 pub struct ConnectionRecords(OnceLock<Mutex<Vec<ConnectionRecord>>>);
 
@@ -23,7 +23,7 @@ pub struct ConnectionRecord {
 }
 
 impl ConnectionRecords {
-    /// Adds an attempt. The last record counts those beyond the limit.
+    /// Adds an attempt. Attempts beyond the limit are counted in the last record.
     pub fn add(&self, to: &str, outcome: &'static str) {
         let records = self.0.get_or_init(Mutex::default);
         let mut records = records.lock().unwrap_or_else(PoisonError::into_inner);

@@ -11,7 +11,7 @@ pub struct Contents {
     items: Box<[Content]>,
     /// The JSON of the contents, shared by all responses that contain them.
     pub rendered: Rendered,
-    /// What is released with the contents.
+    /// A value that is released with the contents.
     held: Option<Box<dyn Any + Send + Sync>>,
 }
 

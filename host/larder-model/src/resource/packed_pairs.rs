@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Pairs of strings in one buffer. Every request has some, and most are never read.
+/// Pairs of strings in one buffer. Each request has such pairs, and most of them are never read.
 #[derive(Clone, Default)]
 pub struct PackedPairs {
     text: String,

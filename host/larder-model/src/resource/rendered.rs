@@ -5,13 +5,13 @@ use std::sync::OnceLock;
 
 use bytes::Bytes;
 
-/// The rendering of a value, made when it is first needed and then reused. All users of a value have to
-/// render it in the same way. A clone starts without a rendering.
+/// The rendering of a value. It is made when it is first needed, and then reused. All users of a value have to render
+/// it in the same way. A clone starts without a rendering.
 #[derive(Default)]
 pub struct Rendered(OnceLock<Bytes>);
 
 impl Rendered {
-    /// Returns the rendering, and makes it first if there is none yet.
+    /// Returns the rendering. If there is no rendering yet, makes it first.
     pub fn get_or_render(&self, render: impl FnOnce() -> Vec<u8>) -> &Bytes {
         self.0.get_or_init(|| {
             let mut rendered = render();
@@ -21,7 +21,7 @@ impl Rendered {
         })
     }
 
-    /// Like [`Self::get_or_render`], where rendering can fail. Nothing is kept then.
+    /// Like [`Self::get_or_render`], for a rendering that can fail. After a failure, no rendering is kept.
     pub fn get_or_try_render<E>(
         &self,
         render: impl FnOnce() -> Result<Bytes, E>,

@@ -2,9 +2,9 @@
 
 use super::{Body, Details, Entry, Icon, ReadResult, Template};
 
-/// Approximate size in bytes of what JSON adds to an item: its braces, a number, and the names of its fields.
+/// Approximate number of bytes that JSON adds to an item: its braces, a number, and the names of its fields.
 const ITEM_OVERHEAD: usize = 48;
-/// Approximate size in bytes of what JSON adds to an optional text.
+/// Approximate number of bytes that JSON adds to an optional text.
 const TEXT_OVERHEAD: usize = 24;
 
 impl Entry {

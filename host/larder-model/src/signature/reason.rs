@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-/// The most characters of the reason why one signature is not trusted.
+/// The maximum number of characters of the reason why a signature is not trusted.
 const MAX_REASON: usize = 500;
 
-/// Why a signature is not trusted. A reason is permanent unless it is created as temporary.
+/// Why a signature is not trusted. A reason is permanent unless it was created as temporary.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reason {
     text: String,
@@ -13,8 +13,8 @@ pub struct Reason {
 }
 
 impl Reason {
-    /// Creates a reason that may not apply later to the same signature. Its text must not change from one verification
-    /// to the next, because each new text is logged.
+    /// Creates a reason that may not apply later to the same signature. The text must be the same for each
+    /// verification, because each new text is logged.
     pub fn temporary(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
@@ -58,7 +58,7 @@ impl From<&str> for Reason {
     }
 }
 
-/// Returns the text on one line and shortened: parts of it are from whoever made the signature.
+/// Returns the text on one line and shortened, because the author of the signature wrote parts of the text.
 fn one_line(text: &str) -> String {
     text.chars()
         .map(|letter| if letter.is_control() { ' ' } else { letter })

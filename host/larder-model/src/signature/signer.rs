@@ -1,4 +1,4 @@
-//! Who signed.
+//! The signer of a component.
 
 use std::fmt;
 
@@ -18,7 +18,7 @@ pub enum Signer {
     Identity {
         /// The identity in the certificate.
         identity: String,
-        /// Who confirmed the identity.
+        /// The issuer that confirmed the identity.
         issuer: String,
         /// The digest of the trust root with which the certificate was verified.
         root: [u8; 32],

@@ -1,4 +1,4 @@
-//! The operator's trust in signers, as whoever loads components needs it.
+//! The operator's trust in signers, in the form that the code which loads components needs.
 
 use std::any::Any;
 use std::fmt;
@@ -9,14 +9,14 @@ use super::{Attestation, FoundSignature, Reason, Signer};
 
 /// The operator's trust in signers.
 pub trait SignatureVerifier: Any + fmt::Debug + Send + Sync {
-    /// Returns whether there is nothing to verify: no signer is trusted, and none is required.
+    /// Returns whether there are no rules: no signer is trusted, and no signature is required.
     fn is_empty(&self) -> bool;
 
     /// Returns whether a component without a trusted signature is rejected.
     fn is_required(&self) -> bool;
 
-    /// Returns the trusted signers of a subject: the component, or the manifest that names its digest. It is an error if
-    /// one is required and missing. Blocks the calling thread.
+    /// Returns the trusted signers of a subject: the component, or the manifest that names its digest. Fails if a
+    /// signer is required and missing. Blocks the calling thread.
     fn verify(&self, subject: &Bytes, found: &[FoundSignature]) -> Result<Vec<Signer>, Untrusted>;
 
     /// Returns the statement in a signature about this subject, with its signer, if it contains one.
@@ -25,7 +25,7 @@ pub trait SignatureVerifier: Any + fmt::Debug + Send + Sync {
     /// Returns whether a component with these signers may still be served.
     fn still_trusts(&self, signers: &[Signer]) -> bool;
 
-    /// Returns whether the other one has the same rules.
+    /// Returns whether the other verifier has the same rules.
     fn is_same(&self, other: &dyn SignatureVerifier) -> bool;
 }
 
@@ -38,7 +38,7 @@ pub struct Untrusted {
     pub reasons: Vec<Reason>,
 }
 
-/// Trusts nobody, and requires no signature.
+/// Trusts no signer, and requires no signature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NoVerification;
 

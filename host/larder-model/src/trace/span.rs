@@ -1,6 +1,5 @@
-//! One span: an operation with its start, its end and its parent. It is recorded when it is dropped, for
-//! whatever reason. Span names and attribute keys are fixed by Larder. Texts from clients and guests may
-//! appear only in attribute values.
+//! One span: an operation with its start, its end and its parent. The span is always recorded when it is dropped. Span
+//! names and attribute keys are fixed by Larder. Texts from clients and guests may appear only in attribute values.
 
 use std::fmt;
 use std::sync::Arc;
@@ -69,7 +68,7 @@ impl From<u64> for AttributeValue {
 pub struct SpanData {
     /// The trace context with this span's own ID.
     context: TraceContext,
-    /// The ID of the parent span, and whether that is in another process.
+    /// The ID of the parent span, and whether the parent is in another process.
     parent: Option<(String, bool)>,
     /// The name of the operation.
     pub name: String,
@@ -101,7 +100,7 @@ impl SpanData {
         self.context.tracestate.as_deref()
     }
 
-    /// The ID of the parent span, if there is one.
+    /// The ID of the parent span; none if there is no parent.
     pub fn parent_id(&self) -> Option<&str> {
         self.parent.as_ref().map(|(parent, _)| parent.as_str())
     }
@@ -204,14 +203,14 @@ impl ActiveSpan {
 impl Drop for ActiveSpan {
     fn drop(&mut self) {
         if let Some(mut span) = self.span.take() {
-            // Measured by the monotonic clock, so that no span ends before it starts.
+            // The duration is measured with the monotonic clock, so that no span ends before it starts.
             span.ended = span.started + self.started.elapsed();
             (self.recorder.0)(span);
         }
     }
 }
 
-/// Returns this many random bytes in hexadecimal. Never all zeros, which would be an invalid ID.
+/// Returns this many random bytes in hexadecimal. The result is never only zeros, which would be an invalid ID.
 fn random_id(bytes: usize) -> String {
     let mut random = [0; 16];
     if getrandom::fill(&mut random[..bytes]).is_err() || random.iter().all(|byte| *byte == 0) {

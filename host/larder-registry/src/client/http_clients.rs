@@ -17,9 +17,9 @@ const USER_AGENT: &str = concat!("larder/", env!("CARGO_PKG_VERSION"));
 /// The clients for one registry.
 #[derive(Debug, Clone)]
 pub(super) struct HttpClients {
-    /// Follows redirects: registries have their content in other places.
+    /// Follows redirects, because registries store content at other addresses.
     pub(super) following: reqwest::Client,
-    /// Follows none: these requests contain a secret or an upload.
+    /// Follows no redirects, because these requests contain a secret or an upload.
     pub(super) direct: reqwest::Client,
 }
 
@@ -81,7 +81,7 @@ fn certificates(pem: &str) -> Result<Vec<reqwest::Certificate>, String> {
     }
 }
 
-/// Selects the implementation of TLS. An error means that one is selected already.
+/// Selects the implementation of TLS. An error means that an implementation is already selected.
 fn install_crypto_provider() {
     _ = rustls::crypto::ring::default_provider().install_default();
 }
@@ -90,7 +90,7 @@ pub(super) fn unavailable(registry: &str, error: &reqwest::Error) -> Error {
     Error::unavailable(registry, root_cause(error))
 }
 
-/// Returns the innermost cause, which is the most specific message, and contains no URL.
+/// Returns the innermost cause. It is the most specific message, and contains no URL.
 fn root_cause(error: &reqwest::Error) -> String {
     let mut cause: &dyn std::error::Error = error;
     while let Some(deeper) = cause.source() {

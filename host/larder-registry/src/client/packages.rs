@@ -1,5 +1,5 @@
-//! Finds the newest version of a package. The registry of its namespace says in a file where its images are, in the
-//! same way as for `wkg`; without that file they are in the registry itself.
+//! Finds the newest version of a package. The registry of its namespace has a file with the location of its images, as
+//! for `wkg`. Without this file, the images are in the registry itself.
 
 use larder_model::name::Digest;
 use reqwest::header::LINK;
@@ -18,7 +18,7 @@ use crate::{Error, Image, Package, Version};
 const MAX_BODY: u64 = 4 << 20;
 /// The maximum number of pages of tags.
 const MAX_PAGES: usize = 50;
-/// The number of versions that an error mentions.
+/// The number of versions in an error message.
 const MENTIONED: usize = 5;
 
 #[derive(Debug, Default, Deserialize)]
@@ -47,7 +47,7 @@ impl Client {
         Ok(versions)
     }
 
-    /// Returns the image of a package in this version. It need not exist: it may be about to be pushed.
+    /// Returns the image of a package in this version. The image need not exist, because it may be about to be pushed.
     pub async fn image_of(&self, package: &Package, version: &SemVer) -> Result<Image, Error> {
         Ok(self
             .repository(package)
@@ -89,7 +89,7 @@ impl Client {
 }
 
 impl Transport {
-    /// Reads the file of a registry that says where the images of packages are.
+    /// Reads the file of a registry with the location of the images of packages.
     async fn package_settings(&self, registry: &str) -> Result<OciSettings, Error> {
         let settings = self.access().registry(registry)?;
         let url = format!("{}://{registry}{REGISTRY_METADATA_PATH}", settings.scheme());

@@ -17,7 +17,7 @@ pub struct Pulled {
     pub image: Image,
     /// The component in it.
     pub component: Component,
-    /// Whether bytes of the component were transferred. Otherwise it was in the store already.
+    /// Whether bytes of the component were transferred. If not, the component was already in the store.
     pub transferred: bool,
 }
 
@@ -29,8 +29,8 @@ const MAX_ALL_ATTACHMENTS: u64 = 64 << 20;
 const COSIGN_TAGS: [&str; 3] = [".sig", ".att", ".sbom"];
 
 impl Client {
-    /// Pulls a component and its attachments into the store, as far as they are not there. The attachments are always
-    /// looked for again, because a signature may have been added.
+    /// Pulls a component and its attachments into the store, if they are missing there. Attachments are requested each
+    /// time, because a signature may have been added.
     pub async fn pull(
         &self,
         reference: &Reference,
@@ -70,7 +70,7 @@ impl Client {
             .pull_component(&image, &component, store, progress)
             .await?;
         self.pull_attachments(&image, digest, store).await?;
-        // The manifest comes last: if the store has it, the component was there too.
+        // The manifest is stored last: if the store has the manifest, it also has the component.
         put(store, manifest.to_vec()).await?;
         Ok(Pulled {
             image,
@@ -79,7 +79,7 @@ impl Client {
         })
     }
 
-    /// Returns whether the component was not in the store.
+    /// Returns whether the component was missing in the store.
     async fn pull_component(
         &self,
         image: &Image,
@@ -98,7 +98,7 @@ impl Client {
         let manifest = component.manifest;
         let in_store = store.clone();
         let is_there = blocking(move || {
-            // Without the manifest, nobody has verified what is there.
+            // Without the manifest, the stored component was not verified.
             if in_store.is_writable() && !in_store.contains(&manifest) {
                 in_store.discard_damaged(&digest)?;
             }
@@ -126,7 +126,7 @@ impl Client {
                 .download_from(&endpoint, image, component, store, progress)
                 .await;
             match downloaded {
-                // The store does not get better with another mirror.
+                // Another mirror does not help if the store fails.
                 Ok(()) | Err(Error::Store(_)) => return downloaded,
                 Err(error) => failure = Some(error),
             }
@@ -134,7 +134,7 @@ impl Client {
         failure.map_or(Ok(()), Err)
     }
 
-    /// Transfers a blob into the store. Its size and its digest are verified before it is stored.
+    /// Transfers a blob into the store. The size and the digest of the blob are verified before it is stored.
     async fn download_from(
         &self,
         endpoint: &str,
@@ -185,7 +185,7 @@ impl Client {
         })
     }
 
-    /// Pulls what is attached to an image, and records it.
+    /// Pulls the attachments of an image, and records them.
     async fn pull_attachments(
         &self,
         image: &Image,
@@ -199,7 +199,7 @@ impl Client {
                 let (Ok(layer_digest), Ok(size)) = (digest_of(layer), size_of(layer)) else {
                     continue;
                 };
-                // What is larger is no signature.
+                // An attachment above this size is not a signature.
                 let is_too_large = size > MAX_ATTACHMENT.min(bytes_left);
                 if is_too_large || store.read(&layer_digest, size).is_ok() {
                     continue;
@@ -213,7 +213,7 @@ impl Client {
         blocking(move || match store.attachment_digests(&digest) {
             // The registry may have removed the image.
             Ok(before) if attached.is_empty() && !before.is_empty() => Ok(()),
-            // A read-only store that has the same.
+            // A read-only store that has the same attachments.
             Ok(before) if before == attached && store.knows_attachments(&digest) => Ok(()),
             _ => store.set_attachments(&digest, &attached),
         })
@@ -234,8 +234,8 @@ impl Client {
         Ok(())
     }
 
-    /// Returns the manifests of what is attached to an image: those that the registry lists, or those in the tag that
-    /// takes the place of the list, and those of cosign.
+    /// Returns the manifests of the attachments of an image: the attachments that the registry lists, or those in the
+    /// tag that replaces the list, and the attachments of cosign.
     async fn attachments(&self, image: &Image, digest: Digest) -> Result<Vec<Attachment>, Error> {
         let mut references = self.referrers(image, digest).await?;
         let tags = COSIGN_TAGS.map(|suffix| Version::Tag(format!("sha256-{digest}{suffix}")));
@@ -250,8 +250,8 @@ impl Client {
             match Attachment::parse(manifest) {
                 Ok(attachment) if is_known(attachment.digest) => {}
                 Ok(attachment) => attachments.push(attachment),
-                // Anybody who may push to the repository can attach something, such as an index. It must not prevent
-                // the pull, and it proves nothing.
+                // Anybody who may push to the repository can attach other images, such as an index. Such an attachment
+                // must not prevent the pull, and it proves nothing.
                 Err(error) => tracing::warn!(%attached, error, "an attachment is ignored"),
             }
         }
@@ -305,7 +305,7 @@ async fn put(store: &Store, bytes: Vec<u8>) -> Result<Digest, Error> {
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, Error> {
-    // Not spawned through the drain: it may be dropped at any time, and leaves nothing that is damaged.
+    // This is not spawned through the drain: it may be dropped at any time, and leaves no damaged files.
     match tokio::runtime::Handle::current().spawn_blocking(work).await {
         Ok(result) => Ok(result?),
         Err(error) => std::panic::resume_unwind(error.into_panic()),

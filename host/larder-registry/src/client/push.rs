@@ -14,7 +14,7 @@ use super::upload_body::UploadBody;
 use crate::{Error, Image, Progress, Registry};
 
 impl Client {
-    /// Uploads a blob, unless the repository has it already.
+    /// Uploads a blob, unless the repository already has the blob.
     pub(crate) async fn push_blob(
         &self,
         image: &Image,

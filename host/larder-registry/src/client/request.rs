@@ -1,4 +1,4 @@
-//! Requests for a part of a repository, as the protocol of registries has them.
+//! Requests for a part of a repository, as the protocol of registries defines them.
 
 use bytes::Bytes;
 use larder_model::name::Digest;
@@ -30,7 +30,7 @@ impl<'a> Request<'a> {
     }
 }
 
-/// What is requested of a repository.
+/// The requested part of a repository.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Kind<'a> {
     Manifest {
@@ -46,12 +46,12 @@ pub(super) enum Kind<'a> {
     Tags {
         query: &'a str,
     },
-    /// Whether the repository to which something is uploaded has a blob.
+    /// Whether the target repository of an upload has a blob.
     HasBlob {
         digest: &'a Digest,
     },
     StartUpload,
-    /// To the address that the registry named when the upload was started.
+    /// A request to the address that the registry named when the upload was started.
     Upload {
         address: &'a Url,
         body: &'a UploadBody,
@@ -66,8 +66,8 @@ pub(super) enum Kind<'a> {
 /// Where a request is sent.
 pub(super) struct Target {
     pub(super) url: Url,
-    /// Whether it is sent to the registry itself, which receives credentials. An upload can have an address at another
-    /// host.
+    /// Whether the request is sent to the registry itself, which receives credentials. The address of an upload can be
+    /// on another host.
     pub(super) is_registry: bool,
     pub(super) scope: Scope,
     pub(super) http_client: reqwest::Client,
@@ -126,7 +126,7 @@ impl Kind<'_> {
         self.method() == Method::GET || self.method() == Method::HEAD
     }
 
-    /// Adds the headers and the body of this kind.
+    /// Adds the headers and the body of this kind of request.
     pub(super) fn complete(self, request: reqwest::RequestBuilder) -> reqwest::RequestBuilder {
         match self {
             Self::Manifest { accept, .. } => request.header(ACCEPT, accept),
@@ -142,7 +142,7 @@ impl Kind<'_> {
     }
 }
 
-/// The host that answers for a registry. Docker's own has another name.
+/// The host that answers for a registry. The host of Docker's own registry has another name than the registry.
 fn api_host(registry: &str) -> &str {
     if matches!(registry, "docker.io" | "index.docker.io") {
         "registry-1.docker.io"

@@ -273,7 +273,7 @@ async fn only_permitted_registries_are_accessed() {
     let denied = error(&other, &registry).await;
     assert!(matches!(denied, Error::NotPermitted(_)), "{denied}");
     assert!(registry.requests().is_empty());
-    // Plain HTTP has to be stated.
+    // Plain HTTP must be configured explicitly.
     let tls = Client::new(access(&[(registry.address(), Registry::default())])).unwrap();
     let failed = error(&tls, &registry).await;
     assert!(matches!(failed, Error::Unavailable { .. }), "{failed}");

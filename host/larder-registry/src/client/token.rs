@@ -1,5 +1,5 @@
-//! Tokens of registries. A registry that demands credentials says where a token is issued; the token is kept until it
-//! expires.
+//! Tokens of registries. A registry that demands credentials names the address where a token is issued. The token is
+//! kept until it expires.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -17,7 +17,7 @@ use crate::access::{Credentials, Registry};
 
 /// The maximum size of the response with a token, in bytes.
 pub(super) const MAX_TOKEN: u64 = 1 << 20;
-/// The lifetime of a token without one, as the protocol says.
+/// The lifetime of a token without a declared lifetime, as the protocol defines.
 const DEFAULT_LIFETIME: Duration = Duration::from_secs(60);
 /// A token is not used any more this long before it expires.
 const MARGIN: Duration = Duration::from_secs(10);
@@ -45,7 +45,7 @@ pub(super) struct Tokens(Mutex<HashMap<Scope, Authorization>>);
 /// A value of the header `Authorization`, and when it expires.
 pub(super) struct Authorization {
     pub(super) value: HeaderValue,
-    /// `None` if it is used until the registry refuses it.
+    /// `None` if the token is used until the registry refuses it.
     expires: Option<Instant>,
 }
 
@@ -53,7 +53,7 @@ pub(super) struct Authorization {
 pub(super) enum Answer {
     /// The credentials themselves.
     Authorization(Authorization),
-    /// They are exchanged for a token with this request.
+    /// The credentials are exchanged for a token with this request.
     TokenRequest(Box<reqwest::RequestBuilder>),
 }
 
@@ -108,9 +108,10 @@ impl Authorization {
     /// Returns `None` if a header cannot contain the text.
     fn new(text: &str, lifetime: Option<Duration>) -> Option<Self> {
         let mut value = HeaderValue::from_str(text).ok()?;
-        // Otherwise logs would show it.
+        // Without this, logs would show the value.
         value.set_sensitive(true);
-        // A registry may name any lifetime. With one that no clock can represent, the token is used until it is refused.
+        // A registry may name any lifetime. If no clock can represent the end of the lifetime, the token is used until
+        // it is refused.
         let expires = lifetime
             .and_then(|lifetime| Instant::now().checked_add(lifetime.saturating_sub(MARGIN)));
         Some(Self { value, expires })
@@ -118,8 +119,8 @@ impl Authorization {
 }
 
 impl Scope {
-    /// Returns the answer to the challenge in these headers. The client must not follow redirects, which could carry
-    /// the credentials to another host.
+    /// Returns the answer to the challenge in these headers. The client must not follow redirects, because a redirect
+    /// could send the credentials to another host.
     pub(super) fn answer(
         &self,
         headers: &HeaderMap,
@@ -177,7 +178,7 @@ impl Scope {
             .ok_or_else(invalid)
     }
 
-    /// Whether credentials may be sent there: over TLS, or to the same host, if the registry has no TLS.
+    /// Whether credentials may be sent to this address: over TLS, or to the same host, if the registry has no TLS.
     fn may_receive_credentials(&self, realm: &Url, settings: &Registry) -> bool {
         let registry = Url::parse(&format!("http://{}", self.host)).ok();
         let is_same = registry.is_some_and(|registry| registry.host_str() == realm.host_str());
@@ -235,7 +236,7 @@ fn token_request(
     }
 }
 
-/// Returns the challenge that can be answered.
+/// Returns the first challenge that can be answered.
 fn challenge(headers: &HeaderMap) -> Option<Challenge> {
     let texts = headers
         .get_all(WWW_AUTHENTICATE)
@@ -273,7 +274,7 @@ fn basic(username: &str, password: &Secret) -> String {
     format!("Basic {}", STANDARD.encode_to_string(pair.as_bytes()))
 }
 
-/// Returns the token in the response of a registry to a request for one.
+/// Returns the token in the response of a registry to a token request.
 pub(super) fn parse(body: &[u8], registry: &str) -> Result<Authorization, Error> {
     // The cause must not contain the body, which may contain a token.
     let invalid = |cause: &str| {

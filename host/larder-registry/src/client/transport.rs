@@ -1,4 +1,4 @@
-//! Sends requests to registries: with their settings, through their mirrors, with credentials, and within limits.
+//! Sends requests to registries, with the settings, mirrors, credentials and limits of each registry.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -32,7 +32,7 @@ impl Transport {
     pub(super) fn new(access: Access) -> Result<Self, Error> {
         let pulls = Semaphore::new(access.limits.concurrent_pulls);
         for (name, registry) in &access.registries {
-            // Reports settings that cannot be used at once.
+            // Unusable settings are reported immediately.
             HttpClients::new(name, registry, &access)?;
         }
         Ok(Self {
@@ -53,7 +53,7 @@ impl Transport {
         self.pulls.acquire().await.ok()
     }
 
-    /// Returns the places that have the images of a registry: its mirrors, and the registry itself.
+    /// Returns the endpoints that have the images of a registry: its mirrors, and the registry itself.
     pub(super) fn endpoints(&self, registry: &str) -> Result<Vec<String>, Error> {
         let settings = self.access.registry(registry)?;
         Ok(settings
@@ -145,7 +145,8 @@ impl Transport {
             .map_err(|error| unavailable(registry, &error))
     }
 
-    /// Sends a request to one endpoint, with credentials if it demands some. The response is a success.
+    /// Sends a request to one endpoint, with credentials if the endpoint demands them. The returned response is a
+    /// success.
     pub(super) async fn send(
         &self,
         endpoint: &str,
@@ -249,7 +250,7 @@ impl Transport {
         Ok(value)
     }
 
-    /// Describes a response that is no success.
+    /// Describes an unsuccessful response.
     async fn failure(&self, response: Response, scope: &Scope, what: &str) -> Error {
         let status = response.status();
         let text = self.bounded(response, &scope.host, 64 << 10, what).await;
@@ -268,7 +269,7 @@ impl Transport {
                 Error::unavailable(&scope.host, cause)
             }
             status if status.is_server_error() => Error::unavailable(&scope.host, cause),
-            // Registries differ in what they answer for what they do not know.
+            // Registries differ in their answers for unknown content.
             status if status.is_client_error() => Error::unsupported(what, cause),
             status if status.is_redirection() => {
                 let host = &scope.host;
@@ -294,7 +295,7 @@ impl Transport {
         Ok(created)
     }
 
-    /// Waits for a registry, but not longer than it may be silent.
+    /// Waits for a registry, at most as long as it may send no bytes.
     pub(super) async fn in_time<T>(
         &self,
         registry: &str,

@@ -16,7 +16,7 @@ use crate::Progress;
 /// The size of a piece, in bytes.
 const PIECE: usize = 64 << 10;
 
-/// The body of an upload. It can be sent again.
+/// The body of an upload. The body can be sent again.
 #[derive(Clone)]
 pub(super) struct UploadBody {
     blob: Bytes,
@@ -39,8 +39,8 @@ impl UploadBody {
         }
     }
 
-    /// Sends the request with this body. Returns `None` if neither a piece is accepted nor a response arrives for as
-    /// long as the registry may be silent.
+    /// Sends the request with this body. Returns `None` if no piece is accepted and no response arrives for the time in
+    /// which the registry may send no bytes.
     pub(super) async fn send(
         &self,
         request: RequestBuilder,
@@ -62,7 +62,7 @@ impl UploadBody {
         }
     }
 
-    /// Returns the pieces, and notifies `accepted` of each that is accepted.
+    /// Returns the pieces, and notifies `accepted` of each accepted piece.
     fn pieces(&self, accepted: Arc<Notify>) -> Body {
         let Self {
             digest, progress, ..

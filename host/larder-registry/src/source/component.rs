@@ -29,7 +29,7 @@ struct Stored {
 /// A small text, such as a grant request.
 struct Text(Bytes);
 
-/// The artifacts of images that were found before. A scan, which happens every few seconds, only determines whether they
+/// The artifacts of images that were found before. A scan, which runs every few seconds, only determines whether they
 /// are unchanged.
 #[derive(Default)]
 pub(super) struct KnownArtifacts(BTreeMap<ProviderName, Vec<KnownArtifact>>);
@@ -37,12 +37,12 @@ pub(super) struct KnownArtifacts(BTreeMap<ProviderName, Vec<KnownArtifact>>);
 struct KnownArtifact {
     reference: Reference,
     manifest: Digest,
-    /// The content of the store has names that follow from it, but attachments can be added.
+    /// Names in the store are derived from the content, so content does not change. Only attachments can be added.
     attachments: Option<FileFingerprint>,
     artifact: Artifact,
 }
 
-/// What is served, and what waits.
+/// The artifact that is served, and the artifact that waits.
 const MAX_KNOWN: usize = 2;
 
 impl KnownArtifacts {
@@ -136,7 +136,7 @@ impl Content for Stored {
             Ok(bytes) => Ok(Fetched::Bytes(bytes)),
             Err(error) => {
                 if let StoreError::Damaged(_) = error {
-                    // If that fails too, the error below says what to do.
+                    // If this fails too, the error below says what to do.
                     _ = self.store.discard_damaged(&self.digest);
                 }
                 self.wanted.notify_one();

@@ -16,8 +16,8 @@ pub struct RegistryConfig {
     pub access: Access,
     /// The folder of the local store of the server.
     pub store: PathBuf,
-    /// Whether the team has a store of its own within that of the server. A team needs one if it has credentials of its
-    /// own: what it may pull is not what other teams may pull.
+    /// Whether the team has a store of its own within the store of the server. A team with credentials of its own needs
+    /// its own store, because other teams may not be permitted to pull the same images.
     pub has_own_store: bool,
     /// The lock file. It need not exist unless `is_locked` is set. `None` if there is no configuration file.
     pub lock_file: Option<PathBuf>,
@@ -29,7 +29,7 @@ pub struct RegistryConfig {
     pub server: String,
     /// The team, for the store.
     pub team: String,
-    /// Whether the configuration has teams, so that the lock file names them.
+    /// Whether the configuration has teams. Then the lock file contains the names of teams.
     pub has_teams: bool,
 }
 
@@ -38,11 +38,11 @@ pub struct RegistryConfig {
 pub struct RegistryComponent {
     /// The reference.
     pub reference: Reference,
-    /// What happens when the reference has another image.
+    /// What happens if the reference leads to another image.
     pub update: UpdateMode,
 }
 
-/// What happens when a tag was moved, or a package has a newer version.
+/// What happens if a tag was moved, or if a package has a newer version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum UpdateMode {
     /// The update waits until the operator accepts it.
@@ -53,7 +53,7 @@ pub enum UpdateMode {
 }
 
 impl RegistryConfig {
-    /// Returns the folder of the team's store, if that of the server is in this folder.
+    /// Returns the folder of the team's store, if the store of the server is in this folder.
     pub fn store_in(&self, folder: &Path) -> PathBuf {
         if self.has_own_store {
             Store::folder_of_team(folder, &self.team)
@@ -62,7 +62,7 @@ impl RegistryConfig {
         }
     }
 
-    /// Returns this configuration with the store of another one, which is in use.
+    /// Returns this configuration with the store of another configuration, which is in use.
     #[must_use]
     pub fn with_store_of(self, running: &Self) -> Self {
         Self {
@@ -71,7 +71,7 @@ impl RegistryConfig {
         }
     }
 
-    /// Returns the content of the lock file. `None` if there is none, and none is needed.
+    /// Returns the content of the lock file. `None` if the file does not exist and is not needed.
     pub(super) fn read_lock(&self) -> Result<Option<LockFile>, LockError> {
         let Some(path) = &self.lock_file else {
             return Ok(None);
@@ -82,7 +82,7 @@ impl RegistryConfig {
         }
     }
 
-    /// Returns the entry of a provider in the lock file, if it is about the same reference.
+    /// Returns the entry of a provider in the lock file, if the entry has the same reference.
     pub(super) fn locked<'a>(
         &self,
         lock: &'a LockFile,

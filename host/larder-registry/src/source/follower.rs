@@ -1,5 +1,5 @@
-//! Asks the registries and fills the store: pulls what is missing at once, and looks for updates at an interval. Each
-//! reference is followed by a task of its own, which no other can delay or end.
+//! Calls the registries and fills the store: pulls missing images at once, and checks for updates at an interval. Each
+//! reference has a task of its own, which other references cannot delay or end.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use larder_model::name::{Digest, ProviderName};
 use larder_runtime::drain::{Drain, SupervisedTask};
 use larder_runtime::health::Impact;
 
-/// The delay before the first repetition of a failed check. It doubles with each failure.
+/// The delay before the first repetition of a failed check. The delay doubles with each failure.
 const FIRST_RETRY: Duration = Duration::from_secs(1);
 /// The maximum delay, unless the interval is longer.
 const LAST_RETRY: Duration = Duration::from_secs(60);
@@ -28,7 +28,7 @@ pub struct RegistryFollower {
     revisions: Arc<Revisions>,
 }
 
-/// One reference, and how to ask for it.
+/// One reference, and how to check it.
 #[derive(Clone)]
 struct Followed {
     client: Client,
@@ -52,7 +52,7 @@ impl RegistryFollower {
         drain.supervise_restarting(task, start);
     }
 
-    /// A change of the configuration ends what is in progress.
+    /// A change of the configuration ends the current checks.
     async fn run(mut self, drain: Drain) {
         let follow = async {
             loop {
@@ -66,7 +66,7 @@ impl RegistryFollower {
         _ = drain.run_until_stopping(follow).await;
     }
 
-    /// Starts a task for each reference, which ends when its handle is dropped.
+    /// Starts a task for each reference. A task ends when its handle is dropped.
     fn follow_all(
         &self,
         config: &Arc<RegistryConfig>,
@@ -109,7 +109,7 @@ impl RegistryFollower {
         )
     }
 
-    /// Names the team, if the configuration has teams.
+    /// Returns the name of the team, if the configuration has teams.
     fn of_team(&self) -> String {
         let config = self.config.borrow();
         if config.has_teams {
@@ -126,7 +126,7 @@ impl Followed {
         let mut failures = 0_u32;
         let mut reported = None;
         loop {
-            // What was wanted until now is checked now.
+            // Earlier requests are fulfilled by the check that begins now.
             _ = wanted.notified().now_or_never();
             let error = self.check().await.err();
             failures = if error.is_some() {
@@ -149,7 +149,7 @@ impl Followed {
         }
     }
 
-    /// Waits until the next check is due, or something is missing. After a failure, the delay counts.
+    /// Waits until the next check is due, or until content is missing. After a failure, always waits for the delay.
     async fn wait(&self, failures: u32, wanted: &Notify) {
         let pause = tokio::time::sleep(delay(failures, self.config.check_interval));
         tokio::select! {
@@ -158,7 +158,7 @@ impl Followed {
         }
     }
 
-    /// Pulls what is missing, and looks for a newer image unless the reference is fixed.
+    /// Pulls missing content. Unless the reference is fixed, also checks for a newer image.
     async fn check(&self) -> Result<(), String> {
         let reference = &self.component.reference;
         let (store, Target { accepted, .. }, is_there) = self.stored().await?;
@@ -192,15 +192,15 @@ impl Followed {
         Ok(())
     }
 
-    /// Pulls what was attached meanwhile to an image that is served, although no tag names it any more. It is no problem if
-    /// the registry does not have the image either.
+    /// Pulls attachments that were added to an image that is served, also if no tag points to the image any more. If
+    /// the registry does not have the image either, that is not a problem.
     async fn look_for_signatures(&self, digest: Digest, store: &Store) {
         if let Err(error) = self.pull_accepted(digest, store).await {
             tracing::debug!(provider = %self.name, %digest, %error, "cannot look for new signatures");
         }
     }
 
-    /// Returns what is to be served, and whether the store has it.
+    /// Returns the image that is to be served, and whether the store has it.
     async fn stored(&self) -> Result<(Store, Target, bool), String> {
         let revisions = self.revisions.clone();
         let config = self.config.clone();
@@ -221,7 +221,7 @@ impl Followed {
         .await
     }
 
-    /// Pulls the image that is to be served, wherever its tag points by now.
+    /// Pulls the image that is to be served. Its tag may point to another image by now.
     async fn pull_accepted(&self, digest: Digest, store: &Store) -> Result<(), Error> {
         let image = self
             .client
@@ -247,7 +247,7 @@ fn delay(failures: u32, interval: Duration) -> Duration {
 
 /// Runs work of the store on a thread that may block.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
-    // Not spawned through the drain: shutdown must not wait for a disk.
+    // This is not spawned through the drain, because shutdown must not wait for a disk.
     match tokio::runtime::Handle::current().spawn_blocking(work).await {
         Ok(result) => result,
         Err(error) => std::panic::resume_unwind(error.into_panic()),

@@ -8,7 +8,7 @@ use crate::LockFile;
 use larder_core::source::{Artifact, Scan, ScanTriggers, Source};
 use larder_model::name::Digest;
 
-/// What the references of files begin with in a lock file.
+/// The beginning of references of files in a lock file.
 const FILE: &str = "file:";
 
 /// A folder of which exactly the components in the lock file are served.
@@ -22,7 +22,8 @@ pub struct LockedFolder<S> {
 }
 
 impl<S: Source> LockedFolder<S> {
-    /// Serves the components of a folder that are in the lock file. `team` is `None` if the configuration has no teams.
+    /// Serves those components of a folder that are in the lock file. `team` is `None` if the configuration has no
+    /// teams.
     pub fn new(folder: S, lock_file: PathBuf, team: Option<String>) -> Self {
         Self {
             folder,
@@ -32,7 +33,8 @@ impl<S: Source> LockedFolder<S> {
         }
     }
 
-    /// Returns the digest of an artifact if it is the one in the lock file, or why it is refused.
+    /// Returns the digest of an artifact if the lock file has this digest. Otherwise returns why the artifact is
+    /// refused.
     fn verify(&self, artifact: &Artifact, lock: &LockFile) -> Result<Digest, String> {
         let locked = lock.get(self.team.as_deref(), &artifact.name);
         let locked =
@@ -74,7 +76,8 @@ impl<S: Source> Source for LockedFolder<S> {
                 Err(reason) => {
                     scan.unreadable
                         .insert(artifact.origin, io::Error::other(reason));
-                    // The last revision that was in the lock file stays, as long as the lock file names the provider.
+                    // The last revision that was in the lock file stays in use, as long as the lock file names the
+                    // provider.
                     let before = self.verified.remove(&name);
                     let is_locked = lock.get(self.team.as_deref(), &name).is_some();
                     verified.extend(before.filter(|_| is_locked).map(|before| (name, before)));
@@ -90,8 +93,8 @@ impl<S: Source> Source for LockedFolder<S> {
     }
 
     fn register_triggers(&mut self, triggers: &mut ScanTriggers) {
-        // Changes of the lock file are found by the periodic scan. Its folder is not watched: it is that of the
-        // configuration, in which other files may change all the time.
+        // Changes of the lock file are found by the periodic scan. Its folder is not watched: it is the folder of the
+        // configuration, in which other files may change frequently.
         self.folder.register_triggers(triggers);
     }
 

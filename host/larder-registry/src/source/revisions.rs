@@ -1,4 +1,4 @@
-//! Which image of each reference is served, and which is the newest one. The source and its follower share this.
+//! For each reference: the image that is served, and the newest image. The source and its follower share this state.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -28,7 +28,7 @@ struct Inner {
 #[derive(Clone)]
 struct Known {
     reference: String,
-    /// Whether the store was asked for the resolution.
+    /// Whether the resolution was read from the store.
     is_read: bool,
     resolution: Option<Resolution>,
     /// Why the last check failed.
@@ -46,12 +46,12 @@ impl Known {
     }
 }
 
-/// What to serve for a reference.
+/// The image to serve for a reference.
 #[derive(Default)]
 pub(super) struct Target {
     pub(super) accepted: Option<Digest>,
     pub(super) latest: Option<Digest>,
-    /// What is wrong, for operators.
+    /// The error, for operators.
     pub(super) error: Option<String>,
 }
 
@@ -69,12 +69,12 @@ impl Revisions {
         self.lock().wake = Some(wake);
     }
 
-    /// Returns the notification that something of this provider is missing in the store.
+    /// Returns the notification that content of this provider is missing in the store.
     pub(super) fn wanted(&self, name: &ProviderName) -> Arc<Notify> {
         self.lock().wanted.entry(name.clone()).or_default().clone()
     }
 
-    /// Returns the store of the team, which is opened when it is needed first. Blocks the calling thread.
+    /// Returns the store of the team. The store is opened when it is first needed. Blocks the calling thread.
     pub(super) fn store(&self, config: &RegistryConfig) -> Result<Store, StoreError> {
         let folder = config.store_in(&config.store);
         if let Some(store) = self
@@ -93,7 +93,7 @@ impl Revisions {
         Ok(store)
     }
 
-    /// Determines what to serve for a reference. Blocks the calling thread.
+    /// Determines which image to serve for a reference. Blocks the calling thread.
     pub(super) fn target(
         &self,
         config: &RegistryConfig,
@@ -164,7 +164,7 @@ impl Revisions {
         )
     }
 
-    /// Serves this image from now on.
+    /// From now on, serves this image.
     pub(super) fn accept(&self, config: &RegistryConfig, name: &ProviderName, manifest: Digest) {
         let Some(component) = config.components.get(name) else {
             return;
@@ -207,14 +207,14 @@ impl Revisions {
         }
     }
 
-    /// Removes a manifest that is damaged, so that it is pulled again.
+    /// Removes a damaged manifest, so that it is pulled again.
     pub(super) fn discard(&self, store: &Store, manifest: Digest) {
         if let Err(error) = store.discard_damaged(&manifest) {
             tracing::warn!(%error, "what is damaged cannot be removed from the store");
         }
     }
 
-    /// Returns what is known about a reference: in this process, or from the store.
+    /// Returns the known resolution of a reference: from this process, or from the store.
     fn known(
         &self,
         config: &RegistryConfig,
@@ -244,7 +244,7 @@ impl Revisions {
         Ok(known)
     }
 
-    /// Records a resolution here and in the store.
+    /// Records a resolution in this process and in the store.
     fn set(
         &self,
         config: &RegistryConfig,

@@ -32,7 +32,7 @@ pub enum StoreError {
     /// The store does not have this content.
     #[error("sha256:{0} is not in the store: run `larder pull`")]
     Missing(Digest),
-    /// The content does not have its digest.
+    /// The content does not match its digest.
     #[error("{} is damaged: its content does not have its digest; delete it, and run `larder pull`", .0.display())]
     Damaged(PathBuf),
     /// A blob is larger than expected.
@@ -43,7 +43,7 @@ pub enum StoreError {
         /// The limit in bytes.
         limit: u64,
     },
-    /// What was written does not have the expected digest.
+    /// The written content does not have the expected digest.
     #[error("the content has the digest sha256:{actual} instead of sha256:{expected}")]
     WrongDigest {
         /// The expected digest.

@@ -1,5 +1,5 @@
-//! Deletes content that nothing refers to: no lock file, no server that used the store recently, and no attachment of
-//! such content.
+//! Deletes content without references: no lock file refers to it, no server that used the store recently refers to it,
+//! and it is not an attachment of other content.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -17,9 +17,10 @@ use crate::component::{MAX_MANIFEST, digest_of};
 use crate::resolution::StoredResolution;
 use crate::{LockError, LockFile};
 
-/// What a server resolved is kept for this long after the server used it last. A running server uses it all the time.
+/// The resolution of a server is kept for this time after the server last used it. A running server uses it
+/// continuously.
 const RESOLUTION_AGE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
-/// Content that was added or requested within this time is kept: a pull may just be recording it.
+/// Content that was added or requested within this time is kept, because a pull may be about to record it.
 const NEW_CONTENT_AGE: Duration = Duration::from_secs(60 * 60);
 
 /// What garbage collection deleted.
@@ -27,7 +28,7 @@ const NEW_CONTENT_AGE: Duration = Duration::from_secs(60 * 60);
 pub struct Collected {
     /// The number of blobs.
     pub blobs: u64,
-    /// Their size in bytes.
+    /// The size of the blobs in bytes.
     pub bytes: u64,
 }
 
@@ -39,13 +40,13 @@ impl Collected {
 }
 
 impl Store {
-    /// Deletes content that nothing refers to and that is not new, also in the stores of teams. Waits until no other
+    /// Deletes content that is not new and has no references. This includes the stores of teams. Waits until no other
     /// process adds content. Blocks the calling thread.
     pub fn collect_garbage(&self) -> Result<Collected, StoreError> {
         self.collect_garbage_older_than(NEW_CONTENT_AGE)
     }
 
-    /// The same for content that is older than `age`.
+    /// Like [`Self::collect_garbage`], for content that is older than `age`.
     pub(crate) fn collect_garbage_older_than(
         &self,
         age: Duration,
@@ -57,7 +58,7 @@ impl Store {
         Ok(collected)
     }
 
-    /// Returns the stores of all teams that have one, also of those that the configuration does not name any more.
+    /// Returns the stores of all teams that have a store. Teams that were removed from the configuration are included.
     fn stores_of_teams(&self) -> Result<Vec<Self>, StoreError> {
         if self.folder().join(TEAMS).is_dir() {
             self.items(TEAMS)?
@@ -100,7 +101,7 @@ impl Store {
         Ok(collected)
     }
 
-    /// Deletes what processes left that were killed while they wrote.
+    /// Deletes files that processes left which were killed during a write.
     fn delete_abandoned(&self, age: Duration) -> Result<(), StoreError> {
         for item in self.items(PARTIAL)? {
             let is_in_use = || File::open(&item).is_ok_and(|file| file.try_lock_shared().is_err());
@@ -111,7 +112,7 @@ impl Store {
         Ok(())
     }
 
-    /// Returns the digests of manifests and components that something refers to.
+    /// Returns the digests of referenced manifests and components.
     fn roots(&self) -> Result<HashSet<Digest>, StoreError> {
         let mut roots = HashSet::new();
         for item in self.items(LOCK_FILES)? {
@@ -122,7 +123,7 @@ impl Store {
                     roots.extend(lock.components().flat_map(|it| [it.digest, it.component]))
                 }
                 Err(LockError::Missing(_)) => self.delete(&item)?,
-                // Its components are unknown, so nothing may be deleted.
+                // The components in the lock file are unknown, so nothing may be deleted.
                 Err(error) => {
                     return Err(StoreError::io(&path, io::Error::other(error.to_string())));
                 }
@@ -146,7 +147,7 @@ impl Store {
         Ok(roots)
     }
 
-    /// Returns the roots, and what they refer to: the layers of manifests, and their attachments.
+    /// Returns the roots and their references: the layers of manifests, and their attachments.
     fn reachable(&self, roots: HashSet<Digest>) -> HashSet<Digest> {
         let mut kept = HashSet::new();
         let mut next = Vec::from_iter(roots);
@@ -155,7 +156,7 @@ impl Store {
                 continue;
             }
             next.extend(self.attachment_digests(&digest).unwrap_or_default());
-            // A component is no manifest, so it refers to nothing.
+            // A component is not a manifest, so it has no references.
             let is_small =
                 fs::metadata(self.path(&digest)).is_ok_and(|found| found.len() <= MAX_MANIFEST);
             let manifest = is_small
@@ -189,7 +190,7 @@ impl Store {
     }
 }
 
-/// Whether a file was last changed or used longer ago than this. A time in the future counts as now.
+/// Whether the last change or use of a file was longer ago than this. A time in the future counts as now.
 fn is_older(path: &Path, age: Duration) -> bool {
     let changed = fs::metadata(path).and_then(|metadata| metadata.modified());
     changed.is_ok_and(|changed| {

@@ -1,4 +1,4 @@
-//! What is known about the content: attachments, resolutions, and the lock files that refer to it.
+//! Records about the content: attachments, resolutions, and the lock files that refer to it.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -11,12 +11,12 @@ use crate::resolution::StoredResolution;
 use crate::{Resolution, ResolutionKey};
 
 impl Store {
-    /// Returns the file that records what is attached to an image. Its content changes only by replacing the file.
+    /// Returns the file that records the attachments of an image. Its content changes only when the file is replaced.
     pub fn attachments_file(&self, image: &Digest) -> PathBuf {
         self.folder().join(ATTACHMENTS).join(image.to_string())
     }
 
-    /// Records what is attached to an image. The manifests and their layers are in the store already.
+    /// Records the attachments of an image. The manifests of the attachments and their layers are already in the store.
     pub(crate) fn set_attachments(
         &self,
         image: &Digest,
@@ -37,12 +37,12 @@ impl Store {
         digests.map_err(|_| StoreError::Damaged(path))
     }
 
-    /// Returns whether the attachments of an image were looked for. Blocks the calling thread.
+    /// Returns whether the attachments of an image were already requested. Blocks the calling thread.
     pub(crate) fn knows_attachments(&self, image: &Digest) -> bool {
         self.attachments_file(image).is_file()
     }
 
-    /// Records what a reference resolved to. Nothing happens if the store is read-only.
+    /// Records the resolution of a reference. Does nothing if the store is read-only.
     pub fn set_resolution(&self, key: &ResolutionKey, to: &Resolution) -> Result<(), StoreError> {
         if !self.is_writable() {
             return Ok(());
@@ -51,7 +51,7 @@ impl Store {
         self.replace(&self.resolution_path(key), &text)
     }
 
-    /// Returns what a reference resolved to. `None` if that is unknown or damaged.
+    /// Returns the resolution of a reference. `None` if it is unknown or damaged.
     pub fn resolution(&self, key: &ResolutionKey) -> Result<Option<Resolution>, StoreError> {
         let text = read_if_exists(&self.resolution_path(key))?;
         let stored: Option<StoredResolution> =
@@ -59,7 +59,7 @@ impl Store {
         Ok(stored.and_then(StoredResolution::parse))
     }
 
-    /// Protects what a reference resolved to against garbage collection for another while.
+    /// Extends the protection of a reference's resolution against garbage collection.
     pub fn touch_resolution(&self, key: &ResolutionKey) {
         if let Ok(file) = File::options().append(true).open(self.resolution_path(key)) {
             // If this fails, the content may have to be pulled again after a long time.
@@ -67,7 +67,7 @@ impl Store {
         }
     }
 
-    /// Keeps the components of this lock file, as long as the file exists. Nothing happens if the store is read-only.
+    /// Keeps the components of this lock file as long as the file exists. Does nothing if the store is read-only.
     pub fn register_lock_file(&self, path: &Path) -> Result<(), StoreError> {
         if !self.is_writable() {
             return Ok(());

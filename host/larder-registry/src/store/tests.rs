@@ -88,7 +88,7 @@ fn threads_that_write_the_same_do_not_disturb_each_other() {
     std::thread::scope(|scope| {
         for _ in 0..8 {
             scope.spawn(|| {
-                // As another process would.
+                // Another process would open the store in the same way.
                 let store = Store::open(store.folder()).unwrap();
                 let digest = store.put(&bytes).unwrap();
                 assert_eq!(store.read(&digest, u64::MAX).unwrap(), bytes);

@@ -1,4 +1,4 @@
-//! Writes a blob: piece by piece into a file without a name that others know, which gets its name when it is complete.
+//! Writes a blob piece by piece. The file has a temporary name until it is complete.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -25,7 +25,7 @@ impl Store {
         let folder = self.folder().join(PARTIAL);
         let create = || {
             let file = NamedTempFile::new_in(&folder)?;
-            // As long as it is locked, it is not garbage.
+            // A locked file is not garbage.
             file.as_file().lock()?;
             Ok(file)
         };
@@ -38,7 +38,7 @@ impl Store {
         })
     }
 
-    /// Protects a blob that exists against garbage collection for a while. Returns whether it exists.
+    /// Protects an existing blob against garbage collection for a while. Returns whether the blob exists.
     pub(crate) fn keep(&self, digest: &Digest) -> Result<bool, StoreError> {
         let path = self.path(digest);
         if !self.is_writable() {
@@ -47,7 +47,7 @@ impl Store {
         let _shared = self.lock_shared()?;
         match File::options().append(true).open(&path) {
             Ok(file) => {
-                // Fails only on unusual file systems, where the age of the file is what protects it.
+                // This fails only on unusual file systems, on which the age of the file protects it.
                 _ = file.set_modified(std::time::SystemTime::now());
                 Ok(true)
             }
@@ -67,7 +67,7 @@ impl BlobWriter {
             .map_err(|error| StoreError::io(self.store.folder(), error))
     }
 
-    /// Returns the number of bytes so far.
+    /// Returns the number of bytes that were written so far.
     pub fn size(&self) -> u64 {
         self.size
     }

@@ -1,5 +1,5 @@
-//! Supervision of tasks. A task that runs until shutdown and panics is a problem of the server that operators see, and is
-//! started again if that is possible.
+//! Supervision of tasks. If a task that runs until shutdown panics, operators see a problem of the server. If possible,
+//! the task is started again.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use super::Drain;
 use crate::health::{Health, Impact};
 use crate::metrics::{ComputedFamily, Metrics};
 
-/// The pause before a task is started again. It doubles with each panic.
+/// The pause before a task is started again. The pause doubles with each panic.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LAST_PAUSE: Duration = Duration::from_secs(60);
-/// A task that has run for so long since it was started again has no problem any more.
+/// If a task has run for this time since it was started again, its problem is resolved.
 const STABLE_AFTER: Duration = Duration::from_secs(60);
 
 /// A task that runs until shutdown.
@@ -33,7 +33,7 @@ pub struct TaskPanics {
     count: Arc<AtomicU64>,
 }
 
-/// Counts a panic when it is dropped by one.
+/// Counts a panic if a panic drops it.
 pub(super) struct PanicCounter(TaskPanics);
 
 /// Removes the problem of a task when the task ends.
@@ -43,8 +43,8 @@ struct ResolveAtEnd<'a> {
 }
 
 impl SupervisedTask {
-    /// Describes a task. `name` says to operators what it does, and no other task has it. `impact` says which requests
-    /// cannot be served without it.
+    /// Describes a task. `name` tells operators what the task does, and is unique. `impact` tells which requests cannot
+    /// be served without the task.
     pub fn new(name: impl Into<String>, impact: Impact) -> Self {
         Self {
             name: name.into(),
@@ -58,7 +58,7 @@ impl SupervisedTask {
 }
 
 impl TaskPanics {
-    /// Reports problems there.
+    /// Reports problems to `health`.
     pub fn new(health: Health) -> Self {
         Self {
             health,
@@ -117,7 +117,7 @@ impl Drop for ResolveAtEnd<'_> {
 }
 
 impl Drain {
-    /// Creates a drain whose tasks are reported there if they panic.
+    /// Creates a drain that reports panics of its tasks to `panics`.
     pub fn reporting(panics: TaskPanics) -> Self {
         Self {
             panics,

@@ -4,23 +4,23 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// An item whose size is counted.
 pub trait RingItem {
-    /// The bytes of text that it contains.
+    /// The bytes of text in the item.
     fn bytes(&self) -> usize;
 }
 
-/// The limits of a ring. The newest item is kept even if it is larger.
+/// The limits of a ring. The newest item is kept even if it exceeds the limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RingLimits {
     /// Maximum number of items.
     pub items: usize,
-    /// Maximum number of bytes in them.
+    /// Maximum number of bytes of the items.
     pub bytes: usize,
 }
 
-/// What an item needs in addition to its text.
+/// The bytes of an item in addition to its text.
 const ITEM_BYTES: usize = 64;
 
-/// A queue of the newest items, each with a number that grows.
+/// A queue of the newest items. Each item has a number, and the numbers increase.
 #[derive(Debug)]
 pub struct BoundedRing<T> {
     items: VecDeque<(u64, T)>,
@@ -46,8 +46,8 @@ impl<T: RingItem> BoundedRing<T> {
         self.last_id
     }
 
-    /// Adds an item with this number, which must be higher than all others. Beyond the limits, the owner that has most
-    /// loses its oldest item, so that nobody removes the items of others who have less.
+    /// Adds an item with this number, which must be higher than all others. If the limits are exceeded, the owner with
+    /// the most items loses its oldest item. So no owner removes items of an owner who has fewer.
     pub fn push_of<K: Ord>(&mut self, id: u64, item: T, limits: RingLimits, owner: fn(&T) -> &K) {
         self.add(id, item);
         while self.exceeds(limits) {
@@ -63,7 +63,7 @@ impl<T: RingItem> BoundedRing<T> {
         while self.exceeds(limits) {
             self.remove(0);
         }
-        // A ring that was large once must not keep the memory for that.
+        // A ring that was large once must not keep that much memory.
         if self.items.capacity() > 64 && self.items.capacity() / 4 > self.items.len() {
             self.items.shrink_to(self.items.len() * 2);
         }
@@ -84,7 +84,7 @@ impl<T: RingItem> BoundedRing<T> {
         self.items.len() > 1 && (self.items.len() > limits.items || self.bytes > limits.bytes)
     }
 
-    /// Where the oldest item is of the owner whose items weigh most.
+    /// The position of the oldest item of the owner whose items have the greatest weight.
     fn oldest_of_largest<K: Ord>(
         &self,
         owner: fn(&T) -> &K,
@@ -158,7 +158,7 @@ mod tests {
                 .collect::<Vec<_>>()
                 .join(" ")
         };
-        // By number, also if another one has larger items.
+        // The number decides, also if another owner has larger items.
         let items = RingLimits {
             items: 4,
             bytes: usize::MAX,
@@ -170,7 +170,7 @@ mod tests {
             ),
             "1a 4b 5b 6b"
         );
-        // By bytes, also if another one has more items.
+        // The bytes decide, also if another owner has more items.
         let bytes = RingLimits {
             items: 99,
             bytes: 5 * ITEM_BYTES + 1_000,

@@ -1,4 +1,4 @@
-//! How much each caller uses the server: by subject and issuer, never by token.
+//! How much each caller uses the server. Callers are identified by subject and issuer, never by token.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use larder_model::name::{TeamName, Teams};
 use larder_model::resource::Caller;
 
-/// Maximum number of callers that are known. Beyond it, those with the fewest requests are forgotten.
+/// Maximum number of recorded callers. If it is exceeded, the callers with the fewest requests are removed.
 const MAX_CALLERS: usize = 10_000;
 
 /// The requests of one caller. Counting costs two atomic operations.
@@ -25,7 +25,7 @@ impl CallerVolume {
     }
 }
 
-/// Identifies a caller: several credentials can be of the same one.
+/// Identifies a caller. Several credentials can belong to the same caller.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Key {
     subject: Option<String>,
@@ -33,12 +33,12 @@ struct Key {
     teams: Teams,
 }
 
-/// What one caller used since the server started.
+/// The use of one caller since the server started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VolumeReport {
-    /// The subject of its credential, if it has one.
+    /// The subject of the caller's credential; none if the credential has no subject.
     pub subject: Option<String>,
-    /// The issuer of its credential, if that is not this server.
+    /// The issuer of the caller's credential; none if this server issued it.
     pub issuer: Option<Arc<str>>,
     /// The number of requests.
     pub requests: u64,
@@ -51,7 +51,7 @@ pub struct VolumeReport {
 pub struct CallerVolumes(Mutex<HashMap<Key, Arc<CallerVolume>>>);
 
 impl CallerVolumes {
-    /// Returns the counters of a caller. To be called once for each credential, because it takes a lock.
+    /// Returns the counters of a caller. This is called once for each credential, because it takes a lock.
     pub fn of(&self, caller: &Caller) -> Arc<CallerVolume> {
         let Caller {
             subject,
@@ -71,8 +71,8 @@ impl CallerVolumes {
         volumes.entry(key).or_default().clone()
     }
 
-    /// Returns the callers of this team with the most requests. A caller of several teams is one of each of them, with
-    /// all of its requests.
+    /// Returns the callers of this team with the most requests. A caller of several teams is listed in each of them,
+    /// with all of its requests.
     pub fn largest(&self, team: &TeamName, max: usize) -> Vec<VolumeReport> {
         let volumes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let of_team = volumes.iter().filter(|(key, _)| key.teams.has(team));
@@ -96,7 +96,7 @@ impl CallerVolumes {
     }
 }
 
-/// Forgets a tenth of the callers: first those whose credentials are not in use.
+/// Removes a tenth of the callers: first the callers whose credentials are not in use.
 fn forget_smallest(volumes: &mut HashMap<Key, Arc<CallerVolume>>) {
     let rank =
         |volume: &Arc<CallerVolume>| (Arc::strong_count(volume) > 1, volume.requests.load(Relaxed));

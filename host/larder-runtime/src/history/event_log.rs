@@ -1,5 +1,5 @@
-//! The events of the whole process, for operators. Each kind has a ring of its own, so that a flood of one kind does not
-//! remove the events of another. Neither does a flood of one team remove those of another, or prevent them.
+//! The events of the whole process, for operators. Each kind has a ring of its own, so that a flood of one kind does
+//! not remove events of another kind. A flood of one team does not remove or prevent events of another team.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -48,25 +48,25 @@ const LIMITS: RingLimits = RingLimits {
 /// Maximum length of the text of an event, and of one of its details, in bytes.
 const MAX_TEXT: usize = 1 << 10;
 const MAX_DETAIL: usize = 4 << 10;
-/// How many events of one kind and team are recorded at once, and how many in each second after that. The others are
-/// counted.
+/// How many events of one kind and team are recorded at once, and how many in each second after that. All other events
+/// are only counted.
 const BURST: f64 = 1_000.0;
 const PER_SECOND: f64 = 20.0;
 
 /// An event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
-    /// When it happened.
+    /// When the event happened.
     pub at: SystemTime,
     /// What kind of event it is.
     pub kind: EventKind,
-    /// The team that it concerns.
+    /// The team of the event; none if it concerns no team.
     pub team: Option<TeamName>,
-    /// The provider that it concerns.
+    /// The provider of the event; none if it concerns no provider.
     pub provider: Option<String>,
-    /// What happened, in a sentence. It can contain text of providers and clients.
+    /// A sentence about the event. It can contain text of providers and clients.
     pub text: String,
-    /// More about it, by name.
+    /// Further details of the event, by name.
     pub details: BTreeMap<&'static str, String>,
 }
 
@@ -95,7 +95,7 @@ impl Event {
         self
     }
 
-    /// Adds a detail, unless it is empty.
+    /// Adds a detail, unless the detail is empty.
     pub fn with(mut self, name: &'static str, value: impl Into<String>) -> Self {
         let value = cut(value.into(), MAX_DETAIL);
         if !value.is_empty() {
@@ -134,17 +134,17 @@ struct State {
 #[derive(Debug)]
 struct KindState {
     events: BoundedRing<Arc<Event>>,
-    /// Teams come from the configuration, so there are not many.
+    /// Teams come from the configuration, so this map stays small.
     rates: BTreeMap<Option<TeamName>, Rate>,
 }
 
-/// How often events of one kind are recorded for one team, or for none.
+/// The rate of events of one kind for one team, or for events without a team.
 #[derive(Debug)]
 struct Rate {
     /// How many events may be recorded now.
     tokens: f64,
     refilled: Instant,
-    /// How many were not recorded since the last one that was.
+    /// How many events were not recorded since the last recorded event.
     omitted: u64,
 }
 
@@ -188,7 +188,7 @@ impl Rate {
 }
 
 impl EventLog {
-    /// Records an event. Of a flood of one kind and team, only some are recorded.
+    /// Records an event. During a flood of one kind and team, only some events are recorded.
     pub fn record(&self, mut event: Event) {
         let mut state = self.lock();
         let rates = &mut state.kinds[event.kind as usize].rates;
@@ -212,7 +212,7 @@ impl EventLog {
         self.0.last_id.send_modify(|last| *last = id.max(*last));
     }
 
-    /// Returns the events that `keep` accepts, with their numbers, the newest first.
+    /// Returns the events that `keep` accepts, with their numbers, newest first.
     pub fn newest(&self, max: usize, keep: impl Fn(u64, &Event) -> bool) -> Vec<(u64, Arc<Event>)> {
         // Texts are compared after the lock is released.
         let mut all: Vec<_> = {

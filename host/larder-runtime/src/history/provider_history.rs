@@ -1,4 +1,4 @@
-//! What happened to one provider: its calls over time, its recent faults, and its log.
+//! The history of one provider: its calls over time, its recent faults, and its log.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,9 +11,9 @@ use super::{BoundedRing, CallSample, RingItem, RingLimits, SampleRing};
 const MAX_FAULTS: usize = 20;
 /// Maximum number of log lines that are kept.
 const MAX_LOG_LINES: usize = 500;
-/// Maximum bytes of faults, and of log lines, of one provider. With many providers it is less.
+/// Maximum bytes of faults, and of log lines, of one provider. With many providers the limit is lower.
 const MAX_BYTES: usize = 64 << 10;
-/// Minimum of the same, so that something is kept with very many providers.
+/// Minimum of [`MAX_BYTES`], so that some records are kept with very many providers.
 const MIN_BYTES: usize = 1 << 10;
 /// Bytes of faults, and of log lines, of all providers together.
 const TOTAL_BYTES: usize = 8 << 20;
@@ -25,13 +25,13 @@ const MAX_STDERR: usize = 4 << 10;
 /// A guest misbehaved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FaultRecord {
-    /// When it happened.
+    /// When the fault happened.
     pub at: SystemTime,
-    /// What the call was about: mostly a URI. Empty if it was about nothing in particular.
+    /// The subject of the call: mostly a URI. Empty if the call had no subject.
     pub subject: String,
     /// The kind: a fixed word.
     pub kind: &'static str,
-    /// What happened.
+    /// The description of the fault.
     pub message: String,
     /// The end of what the guest wrote to stderr, without secrets.
     pub stderr: String,
@@ -40,7 +40,7 @@ pub struct FaultRecord {
 /// A line that a guest logged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogLine {
-    /// When it was logged.
+    /// When the line was logged.
     pub at: SystemTime,
     /// The level: a fixed word.
     pub level: &'static str,
@@ -60,7 +60,7 @@ impl RingItem for LogLine {
     }
 }
 
-/// What happened to one provider. All of its current revisions share it.
+/// The history of one provider. All of its current revisions share the history.
 #[derive(Debug)]
 pub struct ProviderHistory {
     calls: Mutex<SampleRing<CallSample>>,
@@ -101,7 +101,7 @@ impl ProviderHistory {
         lock(&self.calls).trim(now, max);
     }
 
-    /// Returns the samples of its calls with these numbers.
+    /// Returns the samples of the provider's calls with these numbers.
     pub fn calls(&self, numbers: std::ops::RangeInclusive<u32>) -> Vec<Option<CallSample>> {
         lock(&self.calls).range(numbers)
     }
@@ -116,7 +116,7 @@ impl ProviderHistory {
         lock(&self.faults).push(fault, self.limits(MAX_FAULTS));
     }
 
-    /// Returns the faults that are kept, the newest first.
+    /// Returns the recorded faults, newest first.
     pub fn faults(&self) -> Vec<FaultRecord> {
         lock(&self.faults)
             .iter()

@@ -35,8 +35,8 @@ impl Timeline {
         self.started + SAMPLE_INTERVAL * number
     }
 
-    /// The time that the sample with this number stands for: it describes the interval that ends then. It is computed
-    /// from the current time, which may have been changed since the start.
+    /// The time of the sample with this number: the end of the interval that the sample describes. It is computed from
+    /// the current time, because the clock may have been changed since the start.
     pub fn time(&self, number: u32) -> SystemTime {
         SystemTime::now() - Instant::now().saturating_duration_since(self.due(number))
     }
@@ -51,11 +51,11 @@ pub struct CallSample {
     pub errors: u32,
     /// The median duration in seconds; not a number if no call ended.
     pub p50: f32,
-    /// The duration in seconds that one call of a hundred exceeds; not a number if no call ended.
+    /// The 99th percentile of the durations in seconds; not a number if no call ended.
     pub p99: f32,
 }
 
-/// What the process did in one interval.
+/// The use of the process in one interval.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct ProcessSample {
     /// The calls of all providers.
@@ -77,13 +77,14 @@ impl<T> Default for SampleRing<T> {
 }
 
 impl<T: Copy> SampleRing<T> {
-    /// Adds a sample with a higher number than all others, and removes those beyond `max` and those that are too old.
+    /// Adds a sample with a higher number than all others. Removes the samples beyond `max` and the samples that are
+    /// too old.
     pub fn push(&mut self, number: u32, sample: T, max: usize) {
         self.0.push_back((number, sample));
         self.trim(number, max);
     }
 
-    /// Removes the samples beyond `max` and those that are too old.
+    /// Removes the samples beyond `max` and the samples that are too old.
     pub fn trim(&mut self, now: u32, max: usize) {
         let first = first_of_hour(now);
         while self.0.front().is_some_and(|(number, _)| *number < first) || self.0.len() > max {
@@ -99,7 +100,7 @@ impl<T: Copy> SampleRing<T> {
         self.0.back().copied()
     }
 
-    /// Returns the samples of these numbers, each with none where there is none.
+    /// Returns the samples with these numbers; none for each number without a sample.
     pub fn range(&self, numbers: std::ops::RangeInclusive<u32>) -> Vec<Option<T>> {
         let first = *numbers.start();
         let mut samples = self
@@ -117,7 +118,7 @@ impl<T: Copy> SampleRing<T> {
     }
 }
 
-/// The number of the first sample that is kept when this is the last one.
+/// The number of the first sample that is kept if the last sample has this number.
 pub(super) fn first_of_hour(last: u32) -> u32 {
     (last + 1).saturating_sub(MAX_SAMPLES as u32)
 }

@@ -1,5 +1,5 @@
-//! A Unix socket and its file. The file exists as long as the server listens: a file that a killed server has
-//! left is replaced, and the socket of a running server is not.
+//! A Unix socket and its file. The file exists as long as the server listens: a file that a killed server has left is
+//! replaced, but not the socket of a running server.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind};
@@ -20,16 +20,16 @@ const LOCK_INTERVAL: Duration = Duration::from_millis(50);
 /// A listening Unix socket. If this server has created its file, the file is removed on drop.
 #[derive(Debug)]
 pub struct UnixSocket {
-    /// Dropped first: another server must see either a live socket or no file, never a stale socket that is then removed
-    /// by this server.
+    /// This field is dropped first: another server must find either a live socket or no file. It must never find a
+    /// stale socket that this server then removes.
     file: SocketFile,
     listener: UnixListener,
 }
 
-/// The mode of an inherited socket in its address, where nothing uses it.
+/// The mode in the address of an inherited socket, where it is not used.
 const UNKNOWN_MODE: u32 = 0;
 
-/// The file of a socket, with its identity: another server may have replaced it.
+/// The file of a socket, with its identity: another server may have replaced the file.
 #[derive(Debug)]
 struct SocketFile {
     path: PathBuf,
@@ -39,7 +39,7 @@ struct SocketFile {
 }
 
 impl UnixSocket {
-    /// A socket that a service manager has opened. Its file stays.
+    /// A socket that a service manager has opened. Its file is not removed.
     pub fn inherited(listener: std::os::unix::net::UnixListener) -> io::Result<Self> {
         let ListenAddress::Unix { path, mode } = Self::address_of(&listener)? else {
             return Err(ErrorKind::InvalidInput.into());
@@ -69,8 +69,8 @@ impl UnixSocket {
         })
     }
 
-    /// Creates the socket file with these permissions, and begins to listen. Fails if a server listens on the
-    /// path, or if it is not a socket.
+    /// Creates the socket file with these permissions, and begins to listen. Fails if another server listens on the
+    /// path, or if the path is not a socket.
     pub(super) async fn bind(path: &Path, mode: u32) -> io::Result<Self> {
         // Two servers that start at the same time must not both replace the file.
         let lock = lock_folder(path).await;
@@ -78,7 +78,7 @@ impl UnixSocket {
         let socket = tokio::net::UnixSocket::new_stream()?;
         socket.bind(path)?;
         let file = SocketFile::new(path, mode)?;
-        // Clients can connect only from here on, when the file has its permissions.
+        // From here on, clients can connect, because the file has its permissions.
         let listener = socket.listen(BACKLOG)?;
         drop(lock);
         Ok(Self { listener, file })
@@ -145,7 +145,7 @@ async fn lock_folder(path: &Path) -> Option<File> {
     None
 }
 
-/// Removes the socket file of a server that no longer runs.
+/// Removes the socket file of a server that does not run any more.
 async fn remove_stale_socket(path: &Path) -> io::Result<()> {
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
@@ -163,7 +163,7 @@ async fn remove_stale_socket(path: &Path) -> io::Result<()> {
         Ok(_) => Err(in_use()),
         Err(error) if error.kind() == ErrorKind::ConnectionRefused => fs::remove_file(path),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-        // Its queue of connections is full.
+        // The queue of connections of the other server is full.
         Err(error) if error.kind() == ErrorKind::WouldBlock => Err(in_use()),
         Err(error) => Err(error),
     }
@@ -192,7 +192,7 @@ mod tests {
         drop(socket);
         assert!(!path.exists());
 
-        // The standard library leaves the file of a socket that it closes.
+        // The standard library does not remove the file of a socket that it closes.
         drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
         let socket = bind(&path).await.unwrap();
         let (client, accepted) = tokio::join!(UnixStream::connect(&path), socket.accept_stream());

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use super::{MemoryUse, Refused, TeamMemory};
 use larder_model::resource::Caller;
 
-/// Memory that is charged to a team, and a part of it to a caller, until this is dropped.
+/// Memory that is charged to a team, and a part of it to a caller, until this value is dropped.
 #[derive(Debug)]
 pub struct MemoryCharge {
     team: TeamMemory,
     what: MemoryUse,
     bytes: u64,
-    /// The part that is also charged to a caller, and the number of the caller if it is named.
+    /// The part that is also charged to a caller, and the number of the caller if the caller is named.
     of_caller: u64,
     caller: Option<u64>,
 }
@@ -50,8 +50,8 @@ impl MemoryCharge {
         &self.team
     }
 
-    /// Charges more to the team, and to the caller if one is given and named. All charges of callers must be for the
-    /// same one. Changes nothing if the bytes do not fit.
+    /// Charges more to the team, and to the caller if one is given and named. All charges to callers must be for the
+    /// same caller. If the bytes do not fit, changes nothing.
     pub fn grow(&mut self, caller: Option<&Caller>, bytes: u64) -> Result<(), Refused> {
         let caller = self.id(caller);
         self.try_grow(caller, bytes)
@@ -64,7 +64,7 @@ impl MemoryCharge {
             .inspect_err(|_| self.count_refusal())
     }
 
-    /// Like [`Self::grow`]. It charges more than the bytes that are needed if that fits.
+    /// Like [`Self::grow`]. If more bytes than needed fit, charges more.
     pub fn grow_ahead(
         &mut self,
         caller: Option<&Caller>,
@@ -98,7 +98,7 @@ impl MemoryCharge {
         Ok(())
     }
 
-    /// Releases a part. What is charged to the caller is released first.
+    /// Releases a part. Bytes that are charged to the caller are released first.
     pub fn shrink(&mut self, bytes: u64) {
         let bytes = bytes.min(self.bytes);
         let of_caller = bytes.min(self.of_caller);
@@ -109,7 +109,7 @@ impl MemoryCharge {
         self.of_caller -= of_caller;
     }
 
-    /// Moves a part to a charge of its own, that of the caller first.
+    /// Moves a part to a separate charge. Bytes that are charged to the caller are moved first.
     pub fn split(&mut self, bytes: u64) -> Self {
         let bytes = bytes.min(self.bytes);
         let of_caller = bytes.min(self.of_caller);

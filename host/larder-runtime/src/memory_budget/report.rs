@@ -1,4 +1,4 @@
-//! What the budget is used for, in metrics and in the status.
+//! The uses of the budget, in metrics and in the status.
 
 use std::sync::atomic::Ordering::SeqCst;
 
@@ -15,7 +15,7 @@ pub struct MemoryReport {
 }
 
 impl MemoryBudget {
-    /// Returns what the budget is used for now.
+    /// Returns the current uses of the budget.
     pub fn report(&self) -> MemoryReport {
         let refused = |what: MemoryUse| self.0.refused[what as usize].load(SeqCst);
         let of = |what: &MemoryUse| (what.label(), self.used_for(*what), refused(*what));

@@ -3,19 +3,19 @@
 use super::HistogramCounts;
 use crate::history::CallSample;
 
-/// The calls of a provider, or of several: how many ended, and how long they took.
+/// The calls of one or several providers: how many calls ended, and how long they took.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CallTotals {
     /// The number of calls.
     pub calls: u64,
-    /// How many of them failed because of the provider.
+    /// How many calls failed because of the provider.
     pub errors: u64,
-    /// The durations of those that opened a guest.
+    /// The durations of the calls that opened a guest.
     pub durations: HistogramCounts,
 }
 
 impl CallTotals {
-    /// What was added since earlier totals.
+    /// The difference between these totals and earlier totals.
     pub(super) fn since(&self, before: &Self) -> Self {
         Self {
             calls: self.calls.saturating_sub(before.calls),
@@ -24,7 +24,7 @@ impl CallTotals {
         }
     }
 
-    /// The sum of both.
+    /// The sum of both totals.
     pub(super) fn plus(&self, other: &Self) -> Self {
         Self {
             calls: self.calls + other.calls,
@@ -33,7 +33,7 @@ impl CallTotals {
         }
     }
 
-    /// The form in which they are kept.
+    /// The form in which the totals are stored.
     pub(super) fn sample(&self) -> CallSample {
         let quantile = |quantile| {
             self.durations

@@ -7,7 +7,7 @@ use prometheus_client::encoding::{
 };
 use prometheus_client::metrics::MetricType;
 
-/// A metric family whose values are kept elsewhere.
+/// A metric family whose values another part of the server stores.
 pub struct ComputedFamily {
     kind: MetricType,
     write: Box<dyn Fn(&mut Samples<'_>) -> fmt::Result + Send + Sync>,

@@ -55,7 +55,7 @@ impl LoadMetrics {
     }
 }
 
-/// The labels of a sample: the team, and in one family the outcome.
+/// The labels of a sample: the team, and in one family also the outcome.
 type Labels<const N: usize> = [(&'static str, String); N];
 
 /// The metrics of all teams.

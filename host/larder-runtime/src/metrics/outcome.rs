@@ -49,7 +49,7 @@ impl Outcome {
     /// Number of outcomes.
     pub(super) const COUNT: usize = Self::ALL.len();
 
-    /// Whether the provider is at fault, and not the request or the caller.
+    /// Whether the provider failed, instead of the request or the caller.
     pub fn is_server_failure(self) -> bool {
         match self {
             Self::Ok

@@ -39,9 +39,9 @@ pub struct ProviderMetrics {
     /// Open guests.
     pub guests: Gauge<u64, AtomicU64>,
     last_error: Mutex<Option<LastError>>,
-    /// Its calls when the last sample was taken.
+    /// The totals of the provider's calls when the last sample was taken.
     pub(super) sampled: Mutex<CallTotals>,
-    /// What happened to it.
+    /// The history of the provider.
     pub history: ProviderHistory,
 }
 
@@ -70,13 +70,13 @@ impl CacheResult {
 pub enum ConnectOutcome {
     /// The connection was opened.
     Ok,
-    /// It is not granted.
+    /// The connection is not granted.
     Denied,
     /// The provider, its team or the server has too many connections.
     Busy,
     /// The host did not answer in time.
     Timeout,
-    /// It failed otherwise.
+    /// The connection failed for another reason.
     Failed,
 }
 
@@ -102,7 +102,7 @@ pub enum KeyValueResult {
     Read,
     /// A value was written.
     Written,
-    /// It was not granted, or exceeded a limit.
+    /// The operation was not granted, or exceeded a limit.
     Refused,
     /// The store could not be used.
     Unavailable,
@@ -145,7 +145,7 @@ impl ProviderMetrics {
         self.outcomes[outcome.index()].get()
     }
 
-    /// The calls so far.
+    /// The totals of all calls so far.
     pub fn totals(&self) -> CallTotals {
         let count = |outcomes: &mut dyn Iterator<Item = &Outcome>| {
             outcomes.map(|one| self.calls(*one)).sum()
@@ -192,8 +192,8 @@ impl ProviderMetrics {
         self.cpu_nanos.fetch_add(nanos(time), Relaxed);
     }
 
-    /// Whether the last poll of a guest took long, so that the next one should be measured by the thread's
-    /// CPU clock.
+    /// Whether the last poll of a guest took long, so that the next poll should be measured with the thread's CPU
+    /// clock.
     pub fn has_long_polls(&self) -> bool {
         self.long_polls.load(Relaxed)
     }
@@ -237,7 +237,7 @@ impl ProviderMetrics {
         *lock(&self.last_error) = Some(error);
     }
 
-    /// The last error, if there was one.
+    /// The last error; none if there was no error.
     pub fn last_error(&self) -> Option<LastError> {
         lock(&self.last_error).clone()
     }

@@ -46,8 +46,7 @@ impl Refusal {
         self as usize
     }
 
-    /// Whether the request may be one that the protocol allows, and is refused for its sender or for lack of
-    /// capacity.
+    /// Whether the protocol may allow the request, which is refused because of its sender or for lack of capacity.
     pub fn is_denial(self) -> bool {
         self != Self::Invalid
     }

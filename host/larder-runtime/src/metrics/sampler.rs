@@ -1,4 +1,4 @@
-//! Samples the counters regularly. This is the only cost of the history of calls: nothing is added to a call.
+//! Samples the counters regularly. This is the only cost of the history of calls: a call itself has no additional cost.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::RangeInclusive;
@@ -11,7 +11,7 @@ use larder_model::name::TeamName;
 
 /// Maximum number of samples of calls, over all providers: about 8 MiB.
 const TOTAL_SAMPLES: usize = 400_000;
-/// Samples that each provider may have in any case.
+/// Minimum number of samples for each provider.
 const MIN_SAMPLES: usize = 30;
 /// The number of last intervals over which current latencies are computed: one minute.
 const RECENT_INTERVALS: usize = 6;
@@ -56,7 +56,7 @@ impl Metrics {
         }
         let mut all = CallTotals::default();
         for ((team, _), provider) in &providers {
-            // Each team has the same part of the memory, which its providers share.
+            // Each team has an equal part of the memory, which the providers of the team share.
             let sharing = counts.len() * counts.get(team).copied().unwrap_or(1);
             let max = (TOTAL_SAMPLES / sharing).clamp(MIN_SAMPLES, MAX_SAMPLES);
             let totals = provider.totals();
@@ -91,7 +91,7 @@ impl Metrics {
         &self.0.process.timeline
     }
 
-    /// The numbers of the samples of the last hour; empty before the first one.
+    /// The numbers of the samples of the last hour; empty before the first sample.
     pub fn sampled(&self) -> RangeInclusive<u32> {
         let last = lock(&self.0.process.state)
             .samples
@@ -168,7 +168,7 @@ mod tests {
             (metrics.last_calls().calls, metrics.recent_calls().calls),
             (1, 4)
         );
-        // A provider that is removed takes its counters with it.
+        // When a provider is removed, its counters are removed too.
         drop(provider);
         metrics.take_sample(5, 0);
         assert_eq!(metrics.samples(5..=5)[0].unwrap().calls.calls, 0);

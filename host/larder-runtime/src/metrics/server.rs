@@ -7,7 +7,7 @@ use prometheus_client::registry::Registry;
 
 use super::refusal::RefusalCounters;
 
-/// Values of the `method` label. Any other method that a client sends is counted as `other`.
+/// Values of the `method` label. Any other method of a client is counted as `other`.
 pub const METHODS: [&str; 17] = [
     "initialize",
     "ping",
@@ -68,7 +68,7 @@ impl WriteCounters {
 /// Metrics of the server as a whole.
 #[derive(Debug)]
 pub struct ServerMetrics {
-    /// The counters of a family, which need not be looked up for each request.
+    /// The counters of a family. They are stored here so that they are not looked up for each request.
     requests: [[Counter; METHODS.len()]; 2],
     /// Open client connections.
     pub connections: Gauge,
@@ -87,7 +87,7 @@ pub struct ServerMetrics {
 }
 
 impl ServerMetrics {
-    /// Counts a request, whatever its result.
+    /// Counts a request with any result.
     pub fn request(&self, method: &str, era: ProtocolEra) {
         let at = METHODS
             .iter()

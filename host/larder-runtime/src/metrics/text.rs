@@ -10,7 +10,7 @@ use prometheus_client::registry::Registry;
 pub enum TextFormat {
     /// OpenMetrics 1.0.
     OpenMetrics,
-    /// The text format of Prometheus, version 0.0.4, for clients that do not ask for OpenMetrics.
+    /// The text format of Prometheus, version 0.0.4, for clients that do not request OpenMetrics.
     Prometheus,
 }
 
@@ -43,7 +43,7 @@ impl TextFormat {
     }
 }
 
-/// Converts OpenMetrics to the text format of Prometheus, where HELP and TYPE of a counter have the name of its
+/// Converts OpenMetrics to the text format of Prometheus, in which HELP and TYPE of a counter contain the name of its
 /// samples, which ends with `_total`.
 fn name_counters_like_samples(text: &str) -> Result<String, fmt::Error> {
     let mut converted = String::with_capacity(text.len() + text.len() / 16);

@@ -9,7 +9,7 @@ use prometheus_client::encoding::{EncodeMetric, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::{MetricType, TypedMetric};
 
-/// Counts as one in its gauge until it is dropped.
+/// Counts as one in a gauge until this value is dropped.
 #[derive(Debug)]
 pub struct GaugeGuard(Gauge);
 
@@ -27,14 +27,14 @@ impl Drop for GaugeGuard {
     }
 }
 
-/// Upper bounds of the buckets in microseconds. A call into a Rust component takes about 10 µs, one into an
-/// interpreter some hundreds, and one that waits for the network can take as long as its timeout.
+/// Upper bounds of the buckets in microseconds. A call of a Rust component takes about 10 µs, a call of an interpreter
+/// takes some hundreds, and a call that waits for the network can take as long as its timeout.
 const BOUNDS: [u64; 12] = [
     25, 100, 250, 1_000, 2_500, 10_000, 25_000, 100_000, 250_000, 1_000_000, 2_500_000, 10_000_000,
 ];
 
-/// A histogram of durations. Clones share the same values. The one of prometheus-client has a mutex, which
-/// costs a third more when two threads observe durations.
+/// A histogram of durations. Clones share the same values. The histogram of prometheus-client has a mutex, which costs
+/// a third more when two threads observe durations.
 #[derive(Debug, Clone, Default)]
 pub struct Histogram(Arc<Buckets>);
 
@@ -92,7 +92,7 @@ impl HistogramCounts {
         seconds(self.nanos)
     }
 
-    /// What was added since an earlier copy.
+    /// The difference between these counts and an earlier copy.
     pub fn since(&self, before: &Self) -> Self {
         Self {
             counts: std::array::from_fn(|at| self.counts[at].saturating_sub(before.counts[at])),
@@ -100,7 +100,7 @@ impl HistogramCounts {
         }
     }
 
-    /// The sum of both.
+    /// The sum of both histograms.
     pub fn plus(&self, other: &Self) -> Self {
         Self {
             counts: std::array::from_fn(|at| self.counts[at] + other.counts[at]),
@@ -108,7 +108,7 @@ impl HistogramCounts {
         }
     }
 
-    /// Estimates a quantile in seconds, as if the durations of a bucket were distributed evenly in it. Durations above
+    /// Estimates a quantile in seconds. Assumes that the durations in a bucket are distributed evenly. Durations above
     /// all bounds count as the highest bound. None without durations.
     pub fn quantile(&self, quantile: f64) -> Option<f64> {
         let mut rank = quantile * self.total() as f64;

@@ -56,7 +56,7 @@ async fn a_team_beyond_its_share_waits_and_no_other_team_waits_behind_it() {
         std::task::Poll::Ready(taken) => taken.unwrap(),
         std::task::Poll::Pending => panic!("it waits behind the other team"),
     };
-    // Others use more now, so the share of the team is smaller: three of the six that are left.
+    // Other teams use more now, so the share of the team is smaller: three of the remaining six.
     of_a.pop();
     assert!(poll!(fifth.as_mut()).is_pending());
     of_a.pop();
@@ -95,7 +95,7 @@ async fn who_gives_up_neither_keeps_a_part_nor_delays_others() {
     let second = second.await.unwrap();
     let mut third = Box::pin(only.take(GUESTS, 2));
     assert!(poll!(third.as_mut()).is_pending());
-    // It got its part, and did not notice that.
+    // The request got its part, and did not receive it.
     drop(second);
     assert_eq!(only.used(GUESTS), 2);
     drop(third);

@@ -1,4 +1,4 @@
-//! Those that wait for a part of a resource.
+//! The requests that wait for a part of a resource.
 
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 
 use super::{Account, Taken};
 
-/// Somebody who waits, until the receiver of the part is dropped.
+/// A waiting request, until the receiver of the part is dropped.
 #[derive(Debug)]
 pub(super) struct Waiter {
     pub(super) account: Arc<Account>,
@@ -15,11 +15,11 @@ pub(super) struct Waiter {
     part: oneshot::Sender<Taken>,
 }
 
-/// Those that wait, in the order of their arrival.
+/// The waiting requests, in the order of their arrival.
 #[derive(Debug, Default)]
 pub(super) struct WaitingList {
     waiters: Mutex<Vec<Waiter>>,
-    /// The number of them, which can be read without the lock.
+    /// The number of waiting requests, which can be read without the lock.
     count: AtomicUsize,
 }
 
@@ -28,7 +28,7 @@ impl WaitingList {
         self.count.load(SeqCst) == 0
     }
 
-    /// Adds somebody who waits. Afterwards, [`Self::serve`] has to be called.
+    /// Adds a waiting request. Afterwards, [`Self::serve`] has to be called.
     pub(super) fn join(&self, account: Arc<Account>, amount: u64) -> oneshot::Receiver<Taken> {
         let (part, received) = oneshot::channel();
         let mut waiters = self.lock();
@@ -41,14 +41,15 @@ impl WaitingList {
         received
     }
 
-    /// Gives what `take` returns to those that wait: to the first one of each team, and of these first to the one whose team
-    /// uses least.
+    /// Gives the parts that `take` returns to the waiting requests. Only the first request of each team is considered;
+    /// of these, the request whose team uses least comes first.
     pub(super) fn serve(
         &self,
         take: impl Fn(&Waiter) -> Option<Taken>,
         used: impl Fn(&Account) -> u64,
     ) {
-        // What somebody does not wait for any more is dropped without the lock, because that serves others.
+        // A part whose request does not wait any more is dropped without the lock, because dropping it serves other
+        // requests.
         let mut not_received = Vec::new();
         let mut waiters = self.lock();
         waiters.retain(|waiter| !waiter.part.is_closed());
@@ -63,7 +64,7 @@ impl WaitingList {
     }
 }
 
-/// Returns who comes next, and what it gets.
+/// Returns the next request, and the part that it gets.
 fn next(
     waiters: &[Waiter],
     take: impl Fn(&Waiter) -> Option<Taken>,

@@ -1,4 +1,5 @@
-//! Decides which job runs next. Teams with work get time in proportion to their weights; the jobs of a team take turns.
+//! Decides which job runs next. Teams with work get time in proportion to their weights. The jobs of a team run in
+//! turn.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -10,17 +11,17 @@ use larder_model::name::TeamName;
 pub struct Schedule<J> {
     /// Never removed, because teams come from the configuration.
     teams: BTreeMap<TeamName, Team<J>>,
-    /// The weighted time of the team whose turn it was last.
+    /// The weighted time of the team that had the last turn.
     time: u128,
 }
 
 #[derive(Debug)]
 struct Team<J> {
     queue: VecDeque<J>,
-    /// Number of its jobs that were taken and have not yet returned.
+    /// Number of jobs of the team that were taken and have not returned yet.
     running: usize,
     weight: Duration,
-    /// CPU time that it got, divided by its weight.
+    /// CPU time that the team got, divided by its weight.
     time: u128,
 }
 
@@ -34,8 +35,8 @@ impl<J> Default for Schedule<J> {
 }
 
 impl<J> Schedule<J> {
-    /// Adds a job at the end of the queue of its team. A team that had no work does not get the time that it left to
-    /// others.
+    /// Adds a job at the end of the queue of its team. A team does not get extra time for a period in which it had no
+    /// work.
     pub fn push(&mut self, team: &TeamName, weight: Duration, job: J) {
         if !self.teams.contains_key(team) {
             self.teams.insert(
@@ -69,14 +70,14 @@ impl<J> Schedule<J> {
         team.queue.pop_front()
     }
 
-    /// Whether another team has a job that waits.
+    /// Whether another team has a waiting job.
     pub fn has_other(&self, team: &TeamName) -> bool {
         self.teams
             .iter()
             .any(|(name, other)| name != team && !other.queue.is_empty())
     }
 
-    /// Charges the CPU time of a job that was taken to its team.
+    /// Charges the CPU time of a job to its team.
     pub fn charge(&mut self, team: &TeamName, cpu_time: Duration) {
         if let Some(team) = self.teams.get_mut(team) {
             team.running -= 1;
@@ -97,7 +98,8 @@ mod tests {
         TeamName::parse(name).unwrap()
     }
 
-    /// Runs this number of ticks of jobs that never end. Returns how many each team got, by the first letter.
+    /// Runs this number of ticks of jobs that never end. Returns the number of ticks of each team, by the first letter
+    /// of the team.
     fn ticks(schedule: &mut Schedule<(TeamName, Duration)>, count: usize) -> String {
         let mut order = String::new();
         for _ in 0..count {

@@ -1,12 +1,12 @@
 //! Recognizes that the operating system does not let this process execute compiled code, and names the cause. Without
-//! this, every component would be rejected, and nothing would point to the settings of the service.
+//! this module, every component would be rejected, and no message would name the settings of the service as the cause.
 
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{StatVfsMountFlags, statvfs};
 use rustix::io::Errno;
 
-/// Compiled code cannot be executed in this process, whatever the component.
+/// Compiled code cannot be executed in this process. This does not depend on the component.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ExecutionDenied {
     #[error(

@@ -1,6 +1,6 @@
-//! Records the digests of component files by file fingerprint, so that a file that was not modified need not
-//! be read at the next start. A record is sealed like code is: otherwise a forged record could lead to the
-//! code of another component.
+//! Records the digests of component files by file fingerprint, so that a file that was not modified need not be read at
+//! the next start. A record is sealed like code, because otherwise a forged record could lead to the code of another
+//! component.
 
 use std::io::{self, Write as _};
 use std::path::PathBuf;
@@ -19,8 +19,8 @@ impl Cache {
         let path = self.record_path(fingerprint);
         match self.key.read_digest_record(fingerprint, &path) {
             Ok((digest, file)) => {
-                // The modification time is the time of the last use. If it cannot be set, the record is only
-                // removed earlier.
+                // The modification time is the time of the last use. If it cannot be set, the record is only removed
+                // earlier.
                 let _ = file.set_modified(SystemTime::now());
                 Some(digest)
             }

@@ -11,10 +11,10 @@ use super::seal::Key;
 use super::{CacheError, CacheLocation};
 use larder_runtime::private_files::{WRITABLE_BY_OTHERS, check_folder};
 
-/// The folder, the guard that deletes it if it is a temporary one, and its key.
+/// The folder, the guard that deletes the folder if it is temporary, and the key.
 type OpenFolder = (PathBuf, Option<TempDir>, Key);
 
-/// Opens the folder and its key, and creates them if necessary.
+/// Opens the folder and its key. If one of them does not exist, creates it.
 pub(super) fn open(location: &CacheLocation) -> Result<OpenFolder, CacheError> {
     match location {
         CacheLocation::Configured(path) => {
@@ -22,7 +22,7 @@ pub(super) fn open(location: &CacheLocation) -> Result<OpenFolder, CacheError> {
         }
         CacheLocation::Default(path) => match open_permanent(path) {
             Ok(opened) => Ok(opened),
-            // A folder that others can write to is an error even here: it may be an attack, so there is no
+            // A folder that other users can write to is an error also here: it may be an attack, so there is no
             // fallback.
             Err(Unusable::Untrusted(problem)) => Err(error(path, problem)),
             Err(Unusable::NotCreated(problem)) => {
@@ -148,7 +148,7 @@ mod tests {
         assert_eq!(temporary.unwrap().path(), path);
     }
 
-    /// In this folder of its own, nobody can create a file, not even root.
+    /// In this folder under `/proc`, nobody can create a file, not even root.
     #[test]
     fn only_the_default_folder_has_a_fallback_for_its_key() {
         let read_only = PathBuf::from("/proc/self");

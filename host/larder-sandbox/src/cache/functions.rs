@@ -1,6 +1,6 @@
-//! The compiled functions of the last revision of each provider, from which the compiler process takes those that did
-//! not change. They become machine code, so the file ends with a seal, like that of an entry. Each provider has a file
-//! of its own: only a component of this provider can have affected what is in it.
+//! The compiled functions of the last revision of each provider. The compiler process uses those functions that did not
+//! change. Functions become machine code, so the file ends with a seal, like the file of an entry. Each provider has a
+//! file of its own: only components of this provider can have influenced the content of the file.
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
@@ -25,7 +25,7 @@ pub(crate) struct KnownFunctions {
 }
 
 impl Cache {
-    /// Opens the functions of this owner, if there are any with a matching seal.
+    /// Opens the functions of this owner. None if there is no file with a matching seal.
     pub(crate) fn functions(&self, owner: Digest) -> Option<KnownFunctions> {
         let path = self.functions_path(owner);
         let opened = self.open_functions(owner);
@@ -54,7 +54,8 @@ impl Cache {
             .and_then(|()| file.rewind())
             .map_err(InvalidEntry::Unreadable)?;
         mac.verify(&seal)?;
-        // The modification time is the time of the last use. If it cannot be set, they are only removed earlier.
+        // The modification time is the time of the last use. If it cannot be set, the functions are only removed
+        // earlier.
         let _ = file.set_modified(SystemTime::now());
         Ok(KnownFunctions { file, size })
     }

@@ -16,11 +16,11 @@ use super::{Cache, Pins};
 
 /// What an entry of the cache contains.
 pub(crate) trait Code: Clone + Send + Sync + 'static {
-    /// Maps verified code. Code from another engine version, with other settings, or of another kind is an error:
-    /// wasmtime checks that itself.
+    /// Maps verified code. Code from another engine version, with other settings, or of another kind is an error, which
+    /// wasmtime detects.
     fn map(engine: &Engine, verified: &VerifiedCode) -> wasmtime::Result<Self>;
 
-    /// The entries of this kind that are in use.
+    /// The pins of the entries of this kind that are in use.
     fn pins(cache: &Cache) -> &Pins<Self>;
 
     /// The size of the mapped code in bytes.
@@ -68,20 +68,19 @@ fn map_file<T>(
     verified: &VerifiedCode,
     deserialize: impl FnOnce(PathBuf) -> wasmtime::Result<T>,
 ) -> wasmtime::Result<T> {
-    // Why `deserialize` is safe: the file must contain what wasmtime's compiler wrote, and must not change while it is mapped.
-    // It contains that: a `VerifiedCode` exists only if the seal, which was made with a key that only this
-    // user can read, matches every byte of the file behind the descriptor that `path` leads to; or if it
-    // matched before, and the file has the same identity, size and change time (as set by the system). Seals
-    // are made only for the output of our own compiler process. It does not change: an entry is written under
-    // another name, renamed, and never opened for writing again, in a folder and with modes that no other
-    // user can write to. A process of the same user could change it, but it could as well write to our
-    // memory.
+    // Why `deserialize` is safe: the file must contain what wasmtime's compiler wrote, and must not change while it is
+    // mapped. The first condition holds: a `VerifiedCode` exists only if the seal, which was made with a key that only
+    // this user can read, matches every byte of the file behind the descriptor that `path` leads to; or if the seal
+    // matched before, and the file has the same identity, size and change time (as set by the system). Seals are made
+    // only for the output of our own compiler process. The second condition holds: an entry is written under another
+    // name, renamed, and never opened for writing again, in a folder and with modes that no other user can write to. A
+    // process of the same user could change the file, but such a process could also write to our memory.
     deserialize(path(verified))
 }
 
-/// A path to the code, because the engine maps files by path only. On Linux this path leads to the very file
-/// that was verified. On other systems it is the name in the cache folder, where no other user can put
-/// another file.
+/// A path to the code, because the engine can map a file only by its path. On Linux this path leads to exactly the file
+/// that was verified. On other systems the path is the name in the cache folder, where no other user can put another
+/// file.
 fn path(verified: &VerifiedCode) -> PathBuf {
     let by_descriptor = PathBuf::from(format!("/proc/self/fd/{}", verified.file().as_raw_fd()));
     if cfg!(target_os = "linux") && by_descriptor.exists() {

@@ -1,6 +1,6 @@
-//! Seals: an HMAC-SHA256 over the name and the code of an entry, with a key that only this user can read. An
-//! attacker who can write to the folder but cannot read the key cannot create an entry that is used. An entry
-//! that was truncated, modified or renamed is noticed before any of it is executed.
+//! Seals: an HMAC-SHA256 over the name and the code of an entry, with a key that only this user can read. An attacker
+//! who can write to the folder but cannot read the key cannot create an entry that is used. A truncated, modified or
+//! renamed entry is detected before any of its code is executed.
 //!
 //! Reading 36 MB of code takes as long as the rest of a start. So when a seal was found to match, a second
 //! HMAC over the seal and the fingerprint of the code file (the mark) is appended to it. While the file has
@@ -19,12 +19,12 @@ use larder_runtime::private_files::{self, ACCESSIBLE_TO_OTHERS, Untrusted, WRITA
 
 /// Name of the file with the key, in the folder of the cache.
 const KEY_FILE: &str = "key";
-/// Size of the key in bytes: one block of SHA-256, which HMAC pads shorter keys to.
+/// Size of the key in bytes: one block of SHA-256, to which HMAC pads shorter keys.
 const KEY_LENGTH: usize = 64;
 /// Size of a seal in bytes.
 pub(super) const SEAL_LENGTH: usize = 32;
-/// Prefixes of the input for other purposes than sealing code. No entry has a name that begins with one of
-/// them.
+/// Prefixes of the input if other data than code are sealed. No entry has a name that begins with one of these
+/// prefixes.
 const MARK_PREFIX: &[u8] = b"fingerprint of ";
 const DIGEST_RECORD_PREFIX: &[u8] = b"known as ";
 const FUNCTIONS_PREFIX: &[u8] = b"functions of ";
@@ -40,7 +40,7 @@ pub(super) struct Key([u8; KEY_LENGTH]);
 pub(crate) struct VerifiedCode {
     file: File,
     path: PathBuf,
-    /// The file with the seal; its modification time is the time of the last use.
+    /// The file with the seal. Its modification time is the time of the last use.
     seal_file: File,
     /// New content for the file with the seal: the seal with a mark.
     pub(super) new_seal: Option<Vec<u8>>,
@@ -101,8 +101,8 @@ impl VerifiedCode {
 }
 
 impl Key {
-    /// Reads the key of a folder, creating it if necessary. A key that others could have read is replaced,
-    /// which invalidates all seals.
+    /// Reads the key of a folder. If the key does not exist, creates it. A key that other users could have read is
+    /// replaced, which invalidates all seals.
     pub(super) fn open(folder: &Path) -> io::Result<Self> {
         let path = folder.join(KEY_FILE);
         match Self::read(&path) {
@@ -187,7 +187,7 @@ impl Key {
         })
     }
 
-    /// Creates the record that a file with this fingerprint has this digest.
+    /// Creates a record, which says that the file with this fingerprint has this digest.
     pub(super) fn digest_record(&self, fingerprint: &FileFingerprint, digest: &Digest) -> Vec<u8> {
         let seal = self
             .mac(&[DIGEST_RECORD_PREFIX, &fingerprint.bytes(), digest.bytes()])

@@ -1,5 +1,5 @@
-//! Removes entries and functions that were not used for long, then the least recently used ones while the cache is too
-//! large. Entries that this process uses are kept.
+//! Removes entries and functions that were not used for long. While the cache is still too large, removes the least
+//! recently used ones. Entries that this process uses are kept.
 
 use std::fs::{DirEntry, File};
 use std::path::{Path, PathBuf};
@@ -7,9 +7,9 @@ use std::time::{Duration, SystemTime};
 
 use super::{Cache, TEMP_PREFIX, delete, file_digests, functions};
 
-/// Age after which temporary files, and seals without code, are orphans: no compilation takes that long.
+/// After this age, temporary files and seals without code are orphans: no compilation takes so long.
 const ORPHAN_AGE: Duration = Duration::from_secs(24 * 3600);
-/// Age after which a temporary file without a lock is an orphan: a process locks its files when it creates them.
+/// After this age, a temporary file without a lock is an orphan: a process locks its files when it creates them.
 const UNLOCKED_AGE: Duration = Duration::from_secs(5);
 
 /// A file in the folder of the cache.
@@ -38,7 +38,7 @@ struct Removable {
 }
 
 impl Cache {
-    /// Removes entries that were not used for long, what is too much since the size was configured, and orphaned files.
+    /// Removes entries that were not used for long, entries that exceed the configured size, and orphaned files.
     pub(crate) fn remove_unused(&self) {
         self.sweep(self.config.size);
     }

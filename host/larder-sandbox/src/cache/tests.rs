@@ -9,7 +9,7 @@ use larder_runtime::file_fingerprint::FileFingerprint;
 use larder_runtime::ledger::SeveralTeams;
 use larder_runtime::shares::{Configured, Shares};
 
-/// The smallest component. The cache and the seals work the same for all components.
+/// The smallest component. The cache and the seals treat all components in the same way.
 const EMPTY_COMPONENT: &[u8] = b"\0asm\x0d\0\x01\0";
 
 impl Cache {
@@ -19,7 +19,7 @@ impl Cache {
     }
 }
 
-/// A team that can use so much code.
+/// A team that can use this many bytes of code.
 fn only_team(code: u64) -> TeamShares {
     let configured = Configured {
         code,
@@ -130,7 +130,7 @@ fn an_entry_in_use_is_mapped_once() {
         "its use is recorded"
     );
     assert_eq!(first.code.image_range(), third.code.image_range());
-    // What nobody uses is verified and mapped again.
+    // Code that is not used any more is verified and mapped again.
     drop((first, second, third));
     std::fs::write(cache.code_path(&cache.entry_name(digest)), b"damaged").unwrap();
     folder.assert_rejected(&cache, digest);
@@ -349,7 +349,7 @@ fn code_that_does_not_fit_beside_code_in_use_is_neither_used_nor_kept() {
     drop((a, b));
     folder.insert(&cache, digests[2]);
     assert!(find(digests[2]).unwrap().is_some());
-    // What was too much for a smaller cache is removed.
+    // Entries that exceed the size of a smaller cache are removed.
     let smaller = Cache::open(
         &folder.config(size / 2, Duration::from_secs(3600)),
         &cache.engine,
@@ -381,7 +381,7 @@ fn removes_entries_that_were_not_used_for_long() {
     assert!(!path.exists());
 }
 
-/// Waits until the seal has a mark, and returns it. Code that was written very recently gets none.
+/// Waits until the seal has a mark, and returns the seal. The seal of code that was written very recently gets no mark.
 fn wait_for_mark(cache: &Cache, digest: Digest) -> Vec<u8> {
     let seal = cache.seal_path(&cache.entry_name(digest));
     let end = std::time::Instant::now() + Duration::from_secs(60);
@@ -408,7 +408,7 @@ fn a_mark_is_valid_only_for_the_verified_file() {
         .verify(&cache.entry_name(digest), &path, &seal)
         .unwrap();
     assert!(found.new_seal.is_none());
-    // Overwritten in place with the same size, and with the old modification time.
+    // The file is overwritten in place with the same size and the old modification time.
     let then = std::fs::metadata(&path).unwrap().modified().unwrap();
     let mut code = folder.code.clone();
     code[folder.code.len() / 2] ^= 1;
@@ -418,10 +418,10 @@ fn a_mark_is_valid_only_for_the_verified_file() {
         .set_modified(then)
         .unwrap();
     folder.assert_rejected(&cache, digest);
-    // The mark of the old file with the new file: the code is verified in full, and matches.
+    // The seal has the mark of the old file and the code is in the new file: the code is verified in full, and matches.
     std::fs::write(&seal, &written).unwrap();
     assert!(cache.component(digest).is_some());
-    // It does not match if the seal before the mark was replaced.
+    // The code does not match if the seal before the mark was replaced.
     for replaced in [[&[0; 32], &written[32..]].concat(), written[32..].repeat(2)] {
         wait_for_mark(&cache, digest);
         std::fs::write(&seal, replaced).unwrap();
@@ -479,7 +479,7 @@ fn digest_records_are_valid_only_for_their_file() {
             .path()
             .join(format!("{}.known", Digest::of(&fingerprint.bytes())))
     };
-    // The record of another file, and one with another digest.
+    // A record of another file is rejected, and a record with another digest is rejected.
     std::fs::copy(record_path(&a), record_path(&b)).unwrap();
     assert_eq!(cache.recorded_digest(&b), None);
     assert!(!record_path(&b).exists());
@@ -531,13 +531,13 @@ fn temporary_files_count_and_those_of_killed_processes_are_removed() {
         &engine::for_compiling(Tier::Optimised, None).unwrap(),
     );
     let cache = cache.unwrap();
-    // A process may have created the file just now, and not locked it yet.
+    // A process may have created the file just now and may not have locked it yet.
     cache.sweep(1 << 21);
     assert!(killed.exists() && cache.code_path(&cache.entry_name(digest)).exists());
     age(&killed, 10);
     cache.sweep(1 << 21);
     assert!(!killed.exists());
-    // A file in use stays, but the space that it takes is not left for entries.
+    // A file in use stays, but its size reduces the space for entries.
     let in_use = cache.temp_file().unwrap();
     large(in_use.path());
     age(in_use.path(), 10);

@@ -1,5 +1,5 @@
-//! The compiled functions of earlier revisions, from which the compiler takes those that did not change. A function
-//! is identified by a digest of everything that its code depends on, which Cranelift computes.
+//! The compiled functions of earlier revisions. The compiler uses those functions that did not change. A function is
+//! identified by a digest of everything that its code depends on, which Cranelift computes.
 //!
 //! Format: for each function its key (32 bytes), for how many compilations it was not used (one byte), the length of its
 //! code (four bytes, little-endian), and its code.
@@ -18,8 +18,8 @@ type Key = [u8; KEY_SIZE];
 
 const KEY_SIZE: usize = 32;
 const HEADER_SIZE: usize = KEY_SIZE + size_of::<u8>() + size_of::<u32>();
-/// An unused function is kept for this number of compilations. One of them may look up another key of the same function
-/// (see [`super::recompilation`]), or an author may undo a change.
+/// An unused function is kept for this number of compilations. During this time, a compilation may look up another key
+/// of the same function (see [`super::recompilation`]), or an author may undo a change.
 const MAX_UNUSED: u8 = 6;
 
 /// The functions of earlier revisions, and those that this process compiles.
@@ -38,7 +38,7 @@ struct KnownFunction {
 }
 
 impl KnownFunction {
-    /// For how many compilations it is unused after this one.
+    /// The number of compilations for which the function is unused after this one.
     fn unused_after(&self) -> u8 {
         if self.is_used.load(Ordering::Relaxed) {
             0
@@ -49,7 +49,7 @@ impl KnownFunction {
 }
 
 impl Functions {
-    /// Reads the functions of earlier revisions. The rest of invalid bytes is ignored.
+    /// Reads the functions of earlier revisions. The invalid rest of the bytes is ignored.
     pub(super) fn new(bytes: Vec<u8>) -> Self {
         let mut known = HashMap::new();
         let mut at = 0;
@@ -64,16 +64,16 @@ impl Functions {
         }
     }
 
-    /// The same functions, as those of an earlier revision.
+    /// The same functions, as functions of an earlier revision.
     pub(super) fn as_known(&self) -> Self {
-        // A vector that grows is copied each time, and needs up to three times the memory meanwhile.
+        // A growing vector would be copied each time, and would need up to three times the memory during the copy.
         let mut bytes = Vec::with_capacity(usize::try_from(self.size()).unwrap_or_default());
         // Writing to memory does not fail.
         let _ = self.write(&mut bytes);
         Self::new(bytes)
     }
 
-    /// How many functions were taken from the earlier revision, and how many were compiled.
+    /// How many functions were taken from the earlier revision, and how many functions were compiled.
     pub(super) fn counts(&self) -> (u64, u64) {
         let used = self
             .known
@@ -82,7 +82,7 @@ impl Functions {
         (used.count() as u64, self.compiled().len() as u64)
     }
 
-    /// The size of what [`Self::write`] writes.
+    /// The size of the output of [`Self::write`].
     pub(super) fn size(&self) -> u64 {
         let kept: usize = self
             .kept()
@@ -96,7 +96,7 @@ impl Functions {
         (kept + compiled) as u64
     }
 
-    /// Writes the functions for the next revision. Those that were not used for long are left out.
+    /// Writes the functions for the next revision. Functions that were not used for long are omitted.
     pub(super) fn write(&self, out: &mut impl Write) -> io::Result<()> {
         for (key, function) in self.kept() {
             write_entry(
@@ -155,7 +155,7 @@ fn entry_at(bytes: &[u8], at: usize) -> Option<(Key, KnownFunction)> {
     Some((key.try_into().ok()?, function))
 }
 
-/// A function of 4 GiB or more, which no component has, is left out.
+/// A function of 4 GiB or more is omitted. No component has such a function.
 fn write_entry(out: &mut impl Write, key: &Key, unused_for: u8, code: &[u8]) -> io::Result<()> {
     let Ok(length) = u32::try_from(code.len()) else {
         return Ok(());

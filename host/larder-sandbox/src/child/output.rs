@@ -1,5 +1,5 @@
-//! What the compiler process writes to stdout: the machine code, the functions, and a trailer that tells where each of
-//! them ends and how long the phases of the process took. The server reads the trailer.
+//! What the compiler process writes to stdout: the machine code, the functions, and a trailer. The trailer, which the
+//! server reads, contains the end of each part and the duration of each phase.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Seek as _, SeekFrom, Write as _};
@@ -13,10 +13,11 @@ use super::functions::Functions;
 /// Number of fields of the trailer, each of eight bytes.
 const FIELDS: usize = 8;
 pub(super) const TRAILER_SIZE: usize = FIELDS * size_of::<u64>();
-/// Functions are small, so they are written in larger parts.
+/// Functions are small, so several functions are written together.
 const BUFFER: usize = 1 << 20;
 
-/// The trailer. The server does not rely on it for its safety, because a hostile component may have written it.
+/// The trailer. The safety of the server does not depend on the trailer, because a hostile component may have written
+/// it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Output {
     /// The size of the machine code in bytes.
@@ -25,11 +26,11 @@ pub(crate) struct Output {
     pub(crate) functions: u64,
     /// How long the process read its input.
     pub(crate) read: Duration,
-    /// How long it compiled.
+    /// How long the first compilation took.
     pub(crate) compile: Duration,
-    /// How long it compiled again, to store functions under more keys.
+    /// How long the further compilations took, which store functions under more keys.
     pub(crate) recompilation: Duration,
-    /// How long it wrote its output.
+    /// How long writing the output took.
     pub(crate) write: Duration,
     /// How many functions were taken from the earlier revision.
     pub(crate) reused: u64,
@@ -119,12 +120,12 @@ pub(super) fn write_code(code: &[u8], output: &mut Output) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes the functions. If that fails, for example because the disk is full, there are none.
+/// Writes the functions. If this fails, for example because the disk is full, the output has no functions.
 pub(super) fn write_functions(functions: &Functions, output: &mut Output) -> io::Result<()> {
     let mut stdout = stdout()?;
     let mut buffer = BufWriter::with_capacity(BUFFER, &stdout);
     let written = functions.write(&mut buffer).and_then(|()| buffer.flush());
-    // What it did not write is lost, and must not be written later.
+    // Bytes that were not written are lost, and must not be written later.
     drop(buffer.into_parts());
     match written {
         Ok(()) => output.functions = functions.size(),
@@ -136,7 +137,7 @@ pub(super) fn write_functions(functions: &Functions, output: &mut Output) -> io:
     Ok(())
 }
 
-/// The file behind the descriptor, because `stdout()` scans the bytes for line breaks.
+/// This is the file behind the descriptor, because `stdout()` would search the bytes for line breaks.
 fn stdout() -> io::Result<File> {
     Ok(File::from(io::stdout().as_fd().try_clone_to_owned()?))
 }

@@ -1,9 +1,9 @@
 //! Compiles a component again, so that its functions are also stored under the keys that the next revision looks up.
 //!
 //! Cranelift 0.135 does not clear the exception tables of a thread between two functions, and a key contains these
-//! tables. They depend on whether the functions before were compiled or known. In the first compilation, no function is
-//! known, so the functions get other keys than those that the next revision looks up. When the component is compiled
-//! again, almost all functions are known, as they are for the next revision.
+//! tables. The tables depend on whether the previous functions were compiled or known. In the first compilation, no
+//! function is known, so the functions get other keys than the keys that the next revision looks up. When the component
+//! is compiled again, almost all functions are known, as they are for the next revision.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,17 +16,19 @@ use crate::engine;
 use crate::tier::Tier;
 use larder_runtime::metrics::process::resident_memory;
 
-/// After three, less than half as many unchanged functions are compiled for the next revision. Each takes a third of the
-/// time of the first compilation.
+/// After three compilations, less than half as many unchanged functions are compiled for the next revision. Each
+/// further compilation takes a third of the time of the first one.
 const COMPILATIONS: usize = 3;
 /// The component is compiled again only while the process has used less than a quarter of each limit of time.
 const SHARE_OF_TIME: u32 = 4;
-/// The component is compiled again only while the process has less than half of the memory that it may have. It gives no
-/// memory back, so this is about as much as a compilation needs, and the next one mostly uses the same memory again.
+/// The component is compiled again only while the process uses less than half of its memory limit. The process returns
+/// no memory, so it uses about as much memory as one compilation needs. The next compilation mostly uses the same
+/// memory again.
 const SHARE_OF_MEMORY: f64 = 2.0;
 
-/// Returns the functions to store for the next revision. Compiling again ends early if a limit is near, or if it fails;
-/// the functions found so far are returned then. `began` is when the process began.
+/// Returns the functions to store for the next revision. The further compilations end early if a limit is near, or if a
+/// compilation fails; then the functions that were found so far are returned. `began` is the time when the process
+/// began.
 pub(super) fn functions_for_next_revision(
     first: Arc<Functions>,
     bytes: &[u8],
@@ -38,7 +40,7 @@ pub(super) fn functions_for_next_revision(
         if !is_far_from_limits(limits, began) {
             break;
         }
-        // The functions so far are complete without those of another compilation.
+        // The functions so far are complete, also without another compilation.
         let Ok(again) = compile_again(&functions, bytes) else {
             break;
         };
@@ -51,7 +53,7 @@ fn is_far_from_limits(limits: &ProcessLimits, began: Instant) -> bool {
     let is_far = |used: Duration, limit: u64| {
         used.saturating_mul(SHARE_OF_TIME) < Duration::from_secs(limit)
     };
-    // Systems on which it is unknown do not enforce the limit either.
+    // Systems that do not report the memory do not enforce the limit either.
     let memory = resident_memory().unwrap_or_default();
     is_far(cpu_time(), limits.cpu)
         && is_far(began.elapsed(), limits.timeout)
@@ -93,7 +95,7 @@ mod tests {
         check(far, true);
         check(ProcessLimits { cpu: 0, ..far }, false);
         check(ProcessLimits { timeout: 0, ..far }, false);
-        // This process has more than half of it.
+        // This process uses more than half of the limit.
         #[cfg(target_os = "linux")]
         check(
             ProcessLimits {

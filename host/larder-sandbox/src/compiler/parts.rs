@@ -1,4 +1,4 @@
-//! Compiles a component without its libraries, and those libraries that are not in the cache.
+//! Compiles a component without its libraries, and compiles the libraries that are not in the cache.
 
 use bytes::Bytes;
 use wasmtime::component::Component;
@@ -15,8 +15,8 @@ use crate::tier::Tier;
 use larder_model::name::{Digest, TeamName};
 use larder_model::size;
 
-/// The key of a library in the cache. Only its own bytes can have affected the code, because a process compiles nothing
-/// else. Each team has its own entries, as for components.
+/// The key of a library in the cache. Only the bytes of the library can have influenced its code, because its process
+/// compiles nothing else. Each team has its own entries, as for components.
 fn library_key(team: &TeamName, name: &str) -> Digest {
     // No name contains a space.
     Digest::of(format!("{name} of {team}").as_bytes())
@@ -34,7 +34,7 @@ fn part(bytes: &Bytes, is_library: bool) -> Input<'_> {
 }
 
 impl Compiler {
-    /// Finds the libraries that a component of [`Tier::Split`] imports. None if one of them is not in the cache.
+    /// Finds the libraries that a component of [`Tier::Split`] imports. None if a library is not in the cache.
     pub(super) async fn find_libraries(
         &self,
         team: &TeamName,
@@ -55,8 +55,8 @@ impl Compiler {
         Ok(Some(libraries))
     }
 
-    /// Compiles a component without its libraries, and those libraries that are not in the cache. None if it has no
-    /// libraries.
+    /// Compiles a component without its libraries, and compiles the libraries that are not in the cache. None if the
+    /// component has no libraries.
     pub(super) async fn compile_parts(
         &self,
         job: &RunningJob<'_>,
@@ -67,7 +67,7 @@ impl Compiler {
         let Some(parts) = self.run_blocking(move |_| split(&component)).await? else {
             return Ok(None);
         };
-        // Together, they may take as long as a component that is compiled as a whole.
+        // All parts together may take as long as a component that is compiled as a whole.
         let compiled = job.processes.within(
             self.config.timeout,
             self.compile_all(job, key, bytes, parts),
@@ -101,8 +101,8 @@ impl Compiler {
         let rest = Bytes::from(rest);
         libraries.sort_unstable_by_key(|library| library.range.len());
         let largest = libraries.pop();
-        // The largest library takes about as long as everything else. With two processes, one computes while the other
-        // starts, ends, or does what cannot use several threads.
+        // The largest library takes about as long as all other parts. With two processes, one process computes while
+        // the other starts, ends, or does work that cannot use several threads.
         let others = async {
             let mut compiled = Vec::new();
             let mut phases = CompilePhases::default();

@@ -17,22 +17,22 @@ use crate::compiled::Rejection;
 use crate::tier::Tier;
 use larder_model::size;
 
-/// Maximum number of compiler threads: more of them gain little, and each uses address space.
+/// Maximum number of compiler threads: further threads gain little, and each thread uses address space.
 const MAX_THREADS: usize = 4;
-/// Number of bytes of the input that the process can read at a time: the most that a user may have. With the default of
+/// Number of bytes of the input that the process can read at a time: the maximum for a normal user. With the default of
 /// 64 KiB, 45 MB of input took 0.2 s.
 const PIPE_SIZE: usize = 1 << 20;
 /// Number of bytes of the process's stderr that are examined.
 const MAX_STDERR: u64 = 4 << 10;
 
-/// What the process reads from stdin: the component, and the functions that are known; and how it compiles them.
+/// What the process reads from stdin, which is the component and the known functions, and how the process compiles it.
 pub(super) struct Input<'a> {
     pub(super) bytes: &'a Bytes,
     pub(super) known: Option<KnownFunctions>,
     pub(super) tier: Tier,
-    /// Whether the bytes are those of a library, which is a module.
+    /// Whether the bytes are a library, which is a module.
     pub(super) is_library: bool,
-    /// Whether the process may compile again, to store functions under more keys.
+    /// Whether the process may compile the component again, to store functions under more keys.
     pub(super) may_recompile: bool,
 }
 
@@ -76,7 +76,7 @@ async fn run(
     let _process = job.processes.add(&child);
     let stdin = child.stdin.take();
     let stderr = child.stderr.take();
-    // Its stdin is kept open until it exits, because the process exits early when stdin is closed.
+    // The stdin of the process is kept open until the process exits, because a closed stdin makes it exit early.
     let (_stdin, last_line, exited) =
         tokio::join!(feed(stdin, input), last_stderr_line(stderr), child.wait());
     let status = exited.map_err(|error| {
@@ -125,7 +125,7 @@ fn command(config: &Config, job: &RunningJob<'_>, input: &Input<'_>, output: Fil
         // The environment may contain secrets.
         .env_clear()
         .env("RAYON_NUM_THREADS", threads.to_string())
-        // The process ends soon. To return memory to the system before takes a twelfth of its time.
+        // The process ends soon. Returning its memory to the system earlier would take a twelfth of its time.
         .env("MIMALLOC_PURGE_DELAY", "-1")
         .current_dir("/")
         .stdin(Stdio::piped())
@@ -135,14 +135,14 @@ fn command(config: &Config, job: &RunningJob<'_>, input: &Input<'_>, output: Fil
     command
 }
 
-/// Writes the input to stdin. A failure is ignored: a process that does not read everything fails, and its exit
-/// status tells why.
+/// Writes the input to stdin. A failure is ignored: a process that does not read all input fails, and its exit status
+/// shows the reason.
 async fn feed(
     stdin: Option<ChildStdin>,
     Input { bytes, known, .. }: Input<'_>,
 ) -> Option<ChildStdin> {
     let mut stdin = stdin?;
-    // With a smaller pipe it only takes longer.
+    // A smaller pipe is only slower.
     #[cfg(target_os = "linux")]
     let _ = rustix::pipe::fcntl_setpipe_size(&stdin, PIPE_SIZE);
     let written = stdin.write_all(bytes).await;
@@ -157,8 +157,8 @@ async fn feed(
     Some(stdin)
 }
 
-/// Returns the last line of what the process writes to stderr first. The rest is read as well, so that the
-/// process never blocks.
+/// Returns the last line in the first part of the process's stderr. The rest is read as well, so that the process never
+/// blocks.
 async fn last_stderr_line(stderr: Option<ChildStderr>) -> String {
     let Some(mut stderr) = stderr else {
         return String::new();

@@ -1,4 +1,4 @@
-//! The processes of one compilation, and the time for which they run. They do not run while they are paused.
+//! The processes of one compilation, and the time for which they run. Paused time does not count.
 
 use std::ops::Deref;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -50,8 +50,8 @@ impl Processes {
         }
     }
 
-    /// Adds a process. The returned value must be dropped before another process can have its id, so before anything is
-    /// awaited after its end.
+    /// Adds a process. The returned value must be dropped before another process can have the same id. So it must be
+    /// dropped before anything is awaited after the end of the process.
     pub(super) fn add(&self, child: &Child) -> Process<'_> {
         let id = child
             .id()
@@ -63,14 +63,14 @@ impl Processes {
         }
     }
 
-    /// Stops them. Until they continue, the future that waits for them must not be polled.
+    /// Pauses the processes. Until they continue, the future that waits for them must not be polled.
     pub(super) fn pause(&self) {
         let mut state = self.lock();
         state.paused_at = Some(Instant::now());
         state.send(Signal::STOP);
     }
 
-    /// Lets them continue.
+    /// Lets the processes continue.
     pub(super) fn resume(&self) {
         let mut state = self.lock();
         let paused_at = state.paused_at.take();
@@ -78,12 +78,13 @@ impl Processes {
         state.send(Signal::CONT);
     }
 
-    /// For how long they were paused.
+    /// How long the processes were paused.
     pub(super) fn paused(&self) -> Duration {
         self.lock().paused
     }
 
-    /// Waits for the output of their work. Returns none if it takes longer than this, without the time of pauses.
+    /// Waits for the output of the processes' work. Returns none if the work takes longer than this, not counting
+    /// pauses.
     pub(super) async fn within<T>(
         &self,
         limit: Duration,
@@ -117,7 +118,7 @@ impl Processes {
 impl State {
     fn send(&self, signal: Signal) {
         for id in &self.ids {
-            // A process that has ended was not waited for yet, so no other one has its id.
+            // The process was not waited for yet, so no other process has its id, even if it has ended.
             if let Err(error) = kill_process(*id, signal) {
                 tracing::debug!(%error, ?signal, "cannot send a signal to a compiler process");
             }

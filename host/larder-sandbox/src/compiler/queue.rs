@@ -1,5 +1,5 @@
-//! The order of compilations: one runs at a time, and the teams take turns. A turn ends while another team waits, also
-//! within a compilation: its processes are paused until the next turn of the team.
+//! The order of compilations: one compilation runs at a time, and the teams take turns. If another team waits, a turn
+//! can end within a compilation: then the processes are paused until the next turn of their team.
 
 use std::collections::HashMap;
 use std::pin::Pin;
@@ -14,11 +14,11 @@ use larder_runtime::turns::{EQUAL_WEIGHT, Turn, Turns};
 
 /// How long a turn is if another team waits.
 const TURN: Duration = Duration::from_secs(5);
-/// How many compilations are paused at most: each keeps its memory.
+/// Maximum number of paused compilations. Each of them keeps its memory.
 const MAX_PAUSED: usize = 4;
-/// How much longer a turn is if no further compilation can be paused. After that, the compilation is ended, and begins again
-/// at the next turn of its team. Together with a turn, that is half of the time after which the first compilation of another
-/// team has to begin.
+/// How much longer a turn is if no further compilation can be paused. After that, the compilation is ended, and begins
+/// again at the next turn of its team. A turn with this extra time is half of the time after which the first
+/// compilation of another team has to begin.
 const EXTRA_TURN: Duration = Duration::from_secs(10);
 
 /// The compilations of one priority.
@@ -37,7 +37,7 @@ struct TeamQueues(Lock<HashMap<TeamName, Arc<Mutex<()>>>>);
 struct Compilation<F> {
     processes: Arc<Processes>,
     work: Pin<Box<F>>,
-    /// Its place among those that are paused.
+    /// The place of this compilation among the paused ones.
     _place: Option<OwnedSemaphorePermit>,
 }
 
@@ -83,8 +83,8 @@ impl Queue {
         }
     }
 
-    /// Waits until the turn has to end, because another team waits. Returns the place for a compilation that is paused; none
-    /// if it has to be ended.
+    /// Waits until the turn has to end because another team waits. Returns the place for a paused compilation; none if
+    /// the compilation has to be ended.
     async fn end(&self, turn: &Turn) -> Option<OwnedSemaphorePermit> {
         tokio::time::sleep(TURN).await;
         turn.is_wanted().await;
@@ -105,7 +105,7 @@ impl<F> Compilation<F> {
         }
     }
 
-    /// Pauses its processes. Its future must not be polled until it is resumed.
+    /// Pauses the processes. The future must not be polled until the compilation is resumed.
     fn pause(self, place: OwnedSemaphorePermit) -> Self {
         self.processes.pause();
         Self {

@@ -13,8 +13,8 @@ use crate::tier::Tier;
 use larder_model::name::Digest;
 
 impl Compiler {
-    /// Compiles a component as a whole: with the functions of the previous revision if there are any, because that is
-    /// fastest. If its parts took too long, it is compiled only if there are such functions.
+    /// Compiles a component as a whole. Uses the functions of the previous revision if there are any, because that is
+    /// fastest. If compiling the parts took too long, the component is compiled only if there are such functions.
     pub(super) async fn compile_whole(
         &self,
         job: &RunningJob<'_>,
@@ -35,8 +35,8 @@ impl Compiler {
                 may_recompile: false,
             };
             match self.compile_tier(job, key, input).await {
-                // Code without optimisation is larger, so optimised code may be small enough. Optimisation takes longer,
-                // so it is not tried after a timeout.
+                // Code without optimisation is larger, so optimised code may be small enough. Optimisation takes
+                // longer, so it is not tried after a timeout.
                 Err(Failure {
                     rejection: Rejection::Compiler(error),
                     is_timeout: false,
@@ -67,9 +67,9 @@ impl Compiler {
         }
     }
 
-    /// Compiles a component into an entry of the cache, with the functions of the previous revision. If they prevent
-    /// that, they are removed, and another process compiles it without them. If the process fails after it compiled the
-    /// component, because it compiles it again, another process compiles it once.
+    /// Compiles a component into an entry of the cache, with the functions of the previous revision. If these functions
+    /// make the process fail, they are removed, and another process compiles the component without them. If the process
+    /// fails in a further compilation of the component, another process compiles the component once.
     async fn compile_tier(
         &self,
         job: &RunningJob<'_>,

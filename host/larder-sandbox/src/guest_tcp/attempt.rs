@@ -3,7 +3,7 @@
 use crate::guest_config::Lease;
 use larder_runtime::metrics::ConnectOutcome;
 
-/// An attempt. It is recorded when it ends, as timed out if the guest is dropped before that.
+/// An attempt. It is recorded when it ends. If the guest is dropped before that, the attempt is recorded as timed out.
 pub(crate) struct Attempt {
     lease: Lease,
     /// The host and the port, or the name that was looked up.

@@ -42,7 +42,7 @@ impl ByteBudget {
         self.is_logged.store(false, Relaxed);
     }
 
-    /// Returns how many of these bytes may be sent or received. It is an error if there are none left.
+    /// Returns how many of these bytes may be sent or received. Fails if no bytes are left.
     fn allowed(&self, wanted: usize) -> StreamResult<usize> {
         let left = usize::try_from(self.left.load(Relaxed)).unwrap_or(usize::MAX);
         if left > 0 || wanted == 0 {
@@ -138,7 +138,7 @@ impl OutputStream for Sent {
         self.inner.flush()
     }
 
-    /// The guest may not write more than this.
+    /// The guest must not write more bytes than this.
     fn check_write(&mut self) -> StreamResult<usize> {
         match self.inner.check_write()? {
             0 => Ok(0),

@@ -11,18 +11,18 @@ use wasmparser::{
 
 use super::NotSplit;
 
-/// The number of items of each kind that a library has at most. In Python, it has 11,000 functions. The limit bounds the
-/// memory for their types here, and that for each instance.
+/// The number of items of each kind that a library has at most. The library of Python has 11,000 functions. The limit
+/// bounds the memory for the types of these items here, and the memory for each instance.
 const MAX_ITEMS: u32 = 16_000;
-/// The number of globals that a library defines at most. In Python, it has 314.
+/// The maximum number of globals that a library defines. The library of Python defines 314.
 pub(super) const MAX_GLOBALS: u32 = 1_000;
 
-/// Returns the type of a module that is a library with at least `min_code` bytes of code. Other modules have none: those with a memory or a table of their
-/// own, and those that use types beyond WebAssembly 2.0.
+/// Returns the type of a module that is a library with at least `min_code` bytes of code. Returns none for other
+/// modules: modules with a memory or a table of their own, and modules that use types beyond WebAssembly 2.0.
 pub(super) fn library_type(module: &[u8], min_code: usize) -> Result<Option<ModuleType>, NotSplit> {
     let mut items = Items::default();
     let mut parser = Parser::new(0);
-    // Other features let a few bytes stand for many imports with long names.
+    // With other features, a few bytes could represent many imports with long names.
     parser.set_features(WasmFeatures::WASM2);
     for payload in parser.parse_all(module) {
         match payload? {
@@ -97,7 +97,7 @@ fn function_types(types: TypeSectionReader<'_>) -> Result<Option<Vec<FuncType>>,
 struct Items<'a> {
     types: Vec<FuncType>,
     imports: Vec<Import<'a>>,
-    /// The types of the functions that it defines.
+    /// The types of the functions that the module defines.
     functions: Vec<u32>,
     globals: Vec<GlobalType>,
     exports: Vec<Export<'a>>,
@@ -132,7 +132,7 @@ impl Items<'_> {
         Ok(module_type)
     }
 
-    /// The type of what is exported. Imports have the lowest indices of each kind.
+    /// The type of an exported item. Imports have the lowest indices of each kind.
     fn type_of(
         &self,
         export: &Export<'_>,
@@ -154,13 +154,13 @@ impl Items<'_> {
                 let global = self.globals.get(defined).copied().ok_or(NotSplit)?;
                 Ok(EntityType::Global(RoundtripReencoder.global_type(global)?))
             }
-            // Libraries define nothing else.
+            // Libraries define no other items.
             _ => Err(NotSplit),
         }
     }
 }
 
-/// The types of the imports, of each kind separately.
+/// The types of the imports, separate for each kind.
 #[derive(Default)]
 struct ImportedTypes {
     functions: Vec<TypeRef>,
@@ -178,7 +178,7 @@ impl ImportedTypes {
                 TypeRef::Table(_) => types.tables.push(import.ty),
                 TypeRef::Memory(_) => types.memories.push(import.ty),
                 TypeRef::Global(_) => types.globals.push(import.ty),
-                // They have no exports that are described.
+                // Exports of these kinds are not described.
                 TypeRef::Tag(_) | TypeRef::FuncExact(_) => {}
             }
         }

@@ -64,8 +64,8 @@ fn content() -> Vec<u8> {
     module.finish()
 }
 
-/// A module whose function `answer` adds what the memory contains, the result of `seven`, and a global. Its code has at
-/// least this size.
+/// A module whose function `answer` returns the sum of the number in the memory, the result of `seven`, and a global.
+/// The code of the module has at least this size.
 fn library(size: usize) -> Vec<u8> {
     let mut imports = ImportSection::new();
     imports
@@ -138,7 +138,7 @@ fn component(libraries: &[&[u8]]) -> ComponentBuilder {
     component
 }
 
-/// A component that contains this one, and exports its function.
+/// A component that contains another component, and exports the function of that component.
 fn nest(inner: ComponentBuilder) -> ComponentBuilder {
     let mut outer = ComponentBuilder::default();
     let inner = outer.component(None, inner);
@@ -219,10 +219,10 @@ fn other_components_are_compiled_as_a_whole() {
     assert!(split(b"").is_none() && split(b"\0asm\x0d\0\x01\0\x01\xff").is_none());
     let whole = component(&[&library(MIN_CODE)]).finish();
     for length in (0..whole.len()).step_by(997) {
-        // It must not panic.
+        // The function must not panic.
         let _ = split(&whole[..length]);
     }
-    // With imports for the library, the modules or types of the root would have other indices.
+    // If the library were imported, the modules or types of the root would have other indices.
     let mut module_and_nested = nest(component(&[&library(MIN_CODE)]));
     module_and_nested.core_module_raw(None, &content());
     assert!(split(&module_and_nested.finish()).is_none());
@@ -313,7 +313,7 @@ fn only_some_libraries_are_separated() {
     assert_eq!(call(&component, &parts, "answer17"), 1042);
 }
 
-/// A generator of numbers (xorshift), the same each time.
+/// A generator of numbers (xorshift), with the same numbers each time.
 fn random(state: &mut u64) -> usize {
     *state ^= *state << 13;
     *state ^= *state >> 7;

@@ -14,13 +14,13 @@ use crate::call_meter::CallMeter;
 use larder_runtime::drain::OutsideTask;
 use larder_runtime::metrics::process::thread_cpu_time;
 
-/// It waits until it is woken.
+/// The job waits until it is woken.
 const WAITING: u8 = 0;
-/// It is in the queue of its team.
+/// The job is in the queue of its team.
 const QUEUED: u8 = 1;
-/// A thread polls it.
+/// A thread polls the job.
 const RUNNING: u8 = 2;
-/// A thread polls it, and it was woken meanwhile.
+/// A thread polls the job, and the job was woken in the meantime.
 const WOKEN: u8 = 3;
 
 /// Where a job is added when it is woken.
@@ -30,14 +30,14 @@ pub(super) trait JobQueue: Send + Sync {
 }
 
 pub(super) struct Job {
-    /// None after its end. Only the thread that polls it uses it.
+    /// None after the end of the job. Only the thread that polls the job uses this.
     work: Mutex<Option<BoxFuture<'static, ()>>>,
     state: AtomicU8,
     pub(super) meter: Arc<CallMeter>,
     /// The runtime with its timers and connections.
     runtime: Option<Handle>,
     queue: Arc<dyn JobQueue>,
-    /// Shutdown waits for it.
+    /// Shutdown waits for the job.
     _task: OutsideTask,
 }
 
@@ -59,7 +59,7 @@ impl Job {
         })
     }
 
-    /// Polls the work once. Returns the CPU time that it took, and whether the job has to be queued again.
+    /// Polls the work once. Returns its CPU time, and whether the job has to be queued again.
     pub(super) fn run(self: &Arc<Self>) -> (Duration, bool) {
         self.state.store(RUNNING, Release);
         let start = thread_cpu_time();
@@ -77,7 +77,7 @@ impl Job {
         let _entered = self.runtime.as_ref().map(Handle::enter);
         let waker = Waker::from(self.clone());
         let mut work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
-        // A panic of the call was caught already; another one must not end the thread.
+        // A panic of the call was caught already. A second panic must not end the thread.
         let polled = catch_unwind(AssertUnwindSafe(|| {
             let polled = work
                 .as_mut()

@@ -21,7 +21,7 @@ fn this_thread() -> ThreadId {
     std::thread::current().id()
 }
 
-/// Uses so much CPU time.
+/// Uses this much CPU time.
 fn compute(time: Duration) {
     let start = thread_cpu_time();
     while thread_cpu_time().saturating_sub(start) < time {
@@ -29,7 +29,7 @@ fn compute(time: Duration) {
     }
 }
 
-/// Sets a flag when it is dropped, with the kind of the thread on which that happened.
+/// When it is dropped, sets a flag with the kind of the thread on which it is dropped.
 struct OnDrop(Arc<AtomicBool>);
 
 impl Drop for OnDrop {
@@ -51,7 +51,7 @@ async fn a_call_stays_on_its_thread_unless_it_requests_the_move() {
     let moves = Box::pin(async {
         let before = this_thread();
         move_to_long_call_thread().await;
-        // Timers work there.
+        // Timers also work on these threads.
         tokio::time::sleep(Duration::from_millis(1)).await;
         (before, this_thread())
     });

@@ -1,5 +1,5 @@
-//! The threads themselves. They are started when they are first needed, at most one for each processor, and have a lower
-//! priority than the threads that serve requests.
+//! The threads for long calls. They are started when they are first needed, at most one for each processor, and have a
+//! lower priority than the threads that serve requests.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -35,7 +35,7 @@ impl Threads {
         }
     }
 
-    /// Whether there is a thread. Starts another one if all are busy.
+    /// Whether there is a thread. If all threads are busy, starts another thread.
     pub(super) fn are_available(self: &Arc<Self>) -> bool {
         let mut state = self.lock();
         if state.idle == 0 && state.started < self.max && !state.is_stopped {
@@ -68,7 +68,8 @@ impl Threads {
                 push(&mut state.schedule, job);
             }
             drop(state);
-            // Linux before 6.12 lets a thread continue for some milliseconds also when one of higher priority is woken.
+            // On Linux before 6.12, a thread continues for some milliseconds after a thread of higher priority was
+            // woken.
             std::thread::yield_now();
         }
     }

@@ -9,7 +9,7 @@ use larder_runtime::memory_budget::{MemoryCharge, Refused};
 /// Bodies up to this size together are not charged to the memory budget.
 const FREE_BYTES: u64 = 64 << 10;
 
-/// What the bodies of a call may use.
+/// What the bodies of a call may still use.
 pub(crate) struct BodyBudget(Mutex<State>);
 
 struct State {
@@ -17,11 +17,11 @@ struct State {
     left: u64,
     /// The memory of bodies.
     held: u64,
-    /// The part of it above [`FREE_BYTES`].
+    /// The charge for the bytes above [`FREE_BYTES`].
     charge: MemoryCharge,
 }
 
-/// What one body uses. It is returned if the body is dropped before its end.
+/// The bytes that one body uses. They are returned if the body is dropped before its end.
 pub(super) struct Reservation<'a> {
     budget: &'a BodyBudget,
     bytes: u64,
@@ -69,7 +69,7 @@ impl<'a> Reservation<'a> {
         }
     }
 
-    /// Charges a body that is in memory already.
+    /// Charges a body that is already in memory.
     pub(super) fn hold(&mut self, body: &[u8]) -> Result<(), RequestError> {
         self.charge(body.len() as u64)
     }
@@ -104,7 +104,7 @@ impl<'a> Reservation<'a> {
         Ok(())
     }
 
-    /// Keeps what is used, because the response is complete and stays in memory.
+    /// Keeps the used bytes charged, because the response is complete and stays in memory.
     pub(super) fn keep(mut self) {
         self.bytes = 0;
         self.memory = 0;

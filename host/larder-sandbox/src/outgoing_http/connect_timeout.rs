@@ -1,5 +1,5 @@
-//! Time limits for connecting. The HTTP client has one limit for all of its connections, but a guest can set
-//! one for each request.
+//! Time limits for connecting. The HTTP client has one limit for all of its connections, but a guest can set a limit
+//! for each request.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -12,7 +12,7 @@ tokio::task_local! {
     static LIMIT: Duration;
 }
 
-/// It took too long to connect.
+/// Connecting took too long.
 #[derive(Debug, thiserror::Error)]
 #[error("connecting took too long")]
 pub(super) struct ConnectTimedOut;
@@ -33,8 +33,8 @@ pub(super) async fn with_connect_timeout<T>(
     send: impl Future<Output = T>,
 ) -> T {
     match limit {
-        // The client connects within the future that sends the request, so the connector finds the limit in
-        // its task.
+        // The client connects within the future that sends the request, so the limit can be stored in the task, where
+        // the connector finds it.
         Some(limit) => LIMIT.scope(limit, send).await,
         None => send.await,
     }

@@ -1,5 +1,5 @@
-//! The addresses to which one guest can connect: those of granted names that it looked up, as the host found and
-//! checked them then. Later changes of the name in the DNS have no effect on them.
+//! The addresses to which one guest can connect: the addresses of granted names at the time when the guest looked the
+//! names up and the host checked them. Later changes in the DNS have no effect on them.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -15,8 +15,8 @@ const MAX_PINNED: usize = 256;
 pub(crate) struct PinnedAddresses(HashMap<SocketAddr, String>);
 
 impl PinnedAddresses {
-    /// Adds the addresses that were found for a name, with the ports that the rules for this name allow. Returns those
-    /// that one of these rules allows.
+    /// Adds the addresses that were found for a name, with the ports that the rules for this name allow. Returns the
+    /// addresses that one of these rules allows.
     pub(crate) fn pin(
         &mut self,
         rules: &[TcpRule],
@@ -38,7 +38,7 @@ impl PinnedAddresses {
             .iter()
             .flat_map(|address| rules.iter().map(move |rule| (*address, rule)))
         {
-            // A rule with `private` applies to its own port only.
+            // A rule with `private` applies only to its own port.
             if NetworkScope::of_rule(rule.private).allows(address) {
                 self.0
                     .entry(SocketAddr::new(address, rule.port))

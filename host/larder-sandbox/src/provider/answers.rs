@@ -1,5 +1,5 @@
-//! What the conversion of each answer needs from the configuration of the provider: errors without secrets, and a log of
-//! what was omitted.
+//! What the conversion of each answer needs from the configuration of the provider: errors without secrets, and a log
+//! of omissions.
 
 use super::CallError;
 use super::omissions::Omissions;
@@ -7,7 +7,7 @@ use crate::bindings::larder::provider::provider_types::Error as WitError;
 use crate::guest_config::GuestConfig;
 
 impl GuestConfig {
-    /// Logs what was omitted from a list, or changed in a response, unless that happens repeatedly.
+    /// Logs what was omitted from a list or changed in a response. Repeated omissions are not logged each time.
     pub(super) fn log_omitted(&self, notes: &[String]) {
         const MESSAGE: &str = "omitted or changed part of a response";
         let team = self.team.non_default();
@@ -30,7 +30,7 @@ impl GuestConfig {
         let clean = |why: String| self.grant.secrets.redact(&why).into_owned();
         CallError::from(match error {
             WitError::NotFound => error,
-            // No version was passed, so the caller has nothing that could be unmodified.
+            // No version was passed, so there is no content that could be unmodified.
             WitError::NotModified => WitError::Failed(
                 "it returned `not-modified`, but no known version was passed".into(),
             ),

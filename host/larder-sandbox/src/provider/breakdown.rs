@@ -38,7 +38,7 @@ pub struct Breakdown {
     pub close: Phase,
 }
 
-/// Measures one phase after the other.
+/// Measures phases one after another.
 struct PhaseClock {
     cpu_time: Duration,
     page_faults: u64,
@@ -77,8 +77,8 @@ fn thread_page_faults() -> u64 {
 }
 
 impl Provider {
-    /// Reads a resource with a fresh guest as [`Self::read`] does, but without permits, quotas and the limit on time,
-    /// and measures each phase. Nothing else may run on the thread.
+    /// Reads a resource with a fresh guest like [`Self::read`], but without permits, quotas and the limit on time, and
+    /// measures each phase. No other task may run on the thread.
     pub async fn measure_read(
         &self,
         uri: &Uri,

@@ -1,5 +1,5 @@
-//! The calls to a provider. Each is made to a guest, by way of [`Provider::call`], and its WIT types are
-//! converted here.
+//! The calls to a provider. Each call is made to a guest through [`Provider::call`], and its WIT types are converted
+//! here.
 
 use std::pin::pin;
 use std::sync::{Arc, PoisonError};
@@ -30,7 +30,7 @@ use larder_model::resource::{Completion, CompletionRequest, Entry, Match, ReadRe
 use larder_model::uri::Uri;
 use larder_runtime::metrics::Outcome;
 
-/// Whether a call did not respond in time because its caller did not wait as long as the provider may take.
+/// Whether a call did not respond in time because its caller waited for a shorter time than the provider may take.
 fn was_ended_early(error: &CallError, until: Option<Instant>) -> bool {
     matches!(
         error,
@@ -49,7 +49,8 @@ struct CallPermits {
 }
 
 impl Provider {
-    /// Reads a resource. `may_return` decides whether it may return content under another URI than this one.
+    /// Reads a resource. `may_return` decides whether the provider may return content under a URI other than the
+    /// requested one.
     pub async fn read(
         &self,
         permit: Permit,
@@ -91,7 +92,7 @@ impl Provider {
         Ok(result)
     }
 
-    /// Checks whether a URI within its claims is one of its resources.
+    /// Checks whether a URI within the provider's claims is one of its resources.
     pub async fn match_uri(&self, permit: Permit, uri: &Uri) -> Result<Option<Match>, CallError> {
         let guest_call = guest_calls::Matching(uri.clone());
         let convert = |_: Arc<GuestConfig>, found: Option<_>| async move {
@@ -100,8 +101,8 @@ impl Provider {
         self.call(permit, guest_call, convert).await
     }
 
-    /// Returns a page of its list of entries for a caller. The lists of all providers wait for it, so it has a circuit
-    /// breaker of its own: repeated faults of the list say nothing about other calls.
+    /// Returns a page of the provider's list of entries for a caller. The lists of all providers wait for this page, so
+    /// it has a circuit breaker of its own. Repeated faults of the list do not affect other calls.
     pub async fn list_for_caller(
         &self,
         permit: Permit,
@@ -111,8 +112,8 @@ impl Provider {
             .await
     }
 
-    /// Makes a call unless this circuit breaker is open, and counts its faults there. `calls` names the calls in the
-    /// log.
+    /// Makes a call unless this circuit breaker is open, and counts the faults of the call in this circuit breaker.
+    /// `calls` names the calls in the log.
     pub(super) async fn within_breaker<T>(
         &self,
         breaker: &CircuitBreaker,
@@ -166,7 +167,8 @@ impl Provider {
         self.call(permit, guest_calls::List(query), convert).await
     }
 
-    /// Completes a variable of one of its templates. Returns no values if it does not implement completion.
+    /// Completes a variable of one of the provider's templates. Returns no values if the provider does not implement
+    /// completion.
     pub async fn complete(
         &self,
         permit: Permit,
@@ -233,7 +235,7 @@ impl Provider {
             .await
     }
 
-    /// Returns its description of itself, and what was omitted from it.
+    /// Returns the provider's description of itself, and what was omitted from the description.
     pub(super) async fn describe(
         &self,
         permit: Permit,
@@ -246,8 +248,8 @@ impl Provider {
         self.call(permit, guest_calls::Describe, convert).await
     }
 
-    /// Makes a call to a guest when the circuit breaker, the limits and the quotas allow it, converts its
-    /// response, and records how the call ended.
+    /// Makes a call to a guest if the circuit breaker, the limits and the quotas allow the call, converts its response,
+    /// and records how the call ended.
     pub(super) async fn call<W, T, F>(
         &self,
         permit: Permit,
@@ -264,7 +266,7 @@ impl Provider {
             .0
     }
 
-    /// Like [`Self::call`]; also returns the value that made the call, if it was made.
+    /// Like [`Self::call`]. Also returns the value that made the call, if the call was made.
     pub(super) async fn call_and_return<W, T, F>(
         &self,
         mut permit: Permit,
@@ -298,7 +300,7 @@ impl Provider {
         (result, Some(guest_call.guest_call))
     }
 
-    /// Makes a call, on this thread or on a thread for long calls. Returns the value that made it too.
+    /// Makes a call, on this thread or on a thread for long calls. Also returns the value that made the call.
     async fn run<W, T>(
         &self,
         permit: Permit,
@@ -320,12 +322,14 @@ impl Provider {
         let compiled = self.compiled.load_full();
         let call_meter = meter.clone();
         let drain = self.drain.clone();
-        // It owns everything that it needs, because it may be moved to another thread. Boxed because it is large: each
-        // future that awaits it would contain it, and moving them would overflow the stack of a thread.
+        // The future owns all values that it uses, because it may be moved to another thread. It is boxed because it is
+        // large: otherwise each future that awaits it would contain it, and moving these futures would overflow the
+        // stack of a thread.
         let call = Box::pin(async move {
             let lease = Lease { config, permit };
             let result = {
-                // Pinned where it is made: a variable for it would be copied, and take space twice.
+                // Pinned where it is created: if it were stored in a variable first, it would be copied and stored
+                // twice.
                 let run = pin!(async {
                     if let Some(answer) = guest_call.before_call(&lease).await {
                         return Ok(answer);
@@ -355,7 +359,7 @@ impl Provider {
         (result, guest_call)
     }
 
-    /// Waits for permits of the provider and of its team. The timer limits the rest of the waiting.
+    /// Waits for permits of the provider and of its team. The timer limits the remaining waits.
     async fn admit(&self, until: Option<Instant>) -> Result<(QueueTimer, CallPermits), CallError> {
         let config = &self.config;
         let mut queue_timeout = config.grant.limits.queue_timeout;
@@ -384,7 +388,7 @@ impl Provider {
         ))
     }
 
-    /// Logs a fault with all details, and converts it to an error, of which the caller sees only the kind.
+    /// Logs a fault with all details. Converts the fault to an error, of which the caller gets only the kind.
     fn log_fault(&self, fault: Fault, subject: &str) -> CallError {
         if fault.kind == FaultKind::NoCapacity {
             return CallError::Busy;
@@ -412,8 +416,8 @@ impl Provider {
         CallError::Fault(fault)
     }
 
-    /// Logs a failed call, unless calls fail repeatedly for the same reason. Does nothing for errors that are not the
-    /// provider's, and for faults, which were logged already.
+    /// Logs a failed call. Repeated failures for the same reason are not logged each time. Does nothing for errors that
+    /// the provider did not cause, and for faults, which were already logged.
     pub fn log_failed_call(&self, error: &CallError, subject: &str) {
         const MESSAGE: &str = "provider call failed";
         let outcome = error.outcome();
@@ -430,7 +434,8 @@ impl Provider {
         }
     }
 
-    /// Logs that a part of its list is missing because of this error, unless that happens repeatedly.
+    /// Logs that a part of the provider's list is missing because of this error. A repeated error is not logged each
+    /// time.
     pub fn log_failed_list(&self, error: &CallError) {
         const MESSAGE: &str = "provider failed; rest of its list omitted";
         if self
@@ -444,12 +449,12 @@ impl Provider {
         }
     }
 
-    /// Logs what was omitted from a list, unless that happens repeatedly.
+    /// Logs what was omitted from a list. Repeated omissions are not logged each time.
     pub fn log_omitted(&self, notes: &[String]) {
         self.config.log_omitted(notes);
     }
 
-    /// Logs that an update which the provider reported has no effect, unless that happens repeatedly.
+    /// Logs that an update which the provider reported has no effect. Repeated updates are not logged each time.
     pub fn log_ignored_update(&self, uri: &str, reason: &'static str) {
         const MESSAGE: &str = "ignored an update of a URI";
         let uri = self.config.grant.secrets.redact(uri);

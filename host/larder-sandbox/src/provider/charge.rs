@@ -9,7 +9,8 @@ use super::{CallError, Provider};
 const LIST_FACTOR: u64 = 3;
 
 impl Provider {
-    /// Charges its current lists, with so many bytes of text, in place of the previous ones.
+    /// Charges the provider's current lists, with this many bytes of text. This charge replaces the charge of the
+    /// previous lists.
     pub(super) fn charge_lists(&self, bytes: u64) -> Result<(), CallError> {
         let mut charge = self
             .lists_memory
@@ -37,7 +38,7 @@ impl Provider {
             .map_err(CallError::QuotaExceeded)
     }
 
-    /// Charges a response of about that many bytes to the team, whether or not it came from the cache.
+    /// Charges a response of about this many bytes to the team, also if the response came from the cache.
     pub fn charge_bytes(&self, bytes: usize) {
         if let Some(quota_usage) = &self.config.quota_usage {
             quota_usage.charge_bytes(bytes as u64);

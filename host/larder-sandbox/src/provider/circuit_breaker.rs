@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Number of consecutive faults that open the circuit. They must be about different subjects: one broken
-/// resource is no reason to reject all the others.
+/// Number of consecutive faults that open the circuit. The faults must be about different subjects, because one broken
+/// resource is no reason to reject calls for all other resources.
 const FAULT_THRESHOLD: u32 = 5;
-/// How long the circuit stays open the first time. The time doubles with each trial that faults.
+/// How long the circuit stays open the first time. The time doubles with each trial that ends in a fault.
 const INITIAL_OPEN_TIME: Duration = Duration::from_secs(1);
 /// Maximum time that the circuit stays open.
 const MAX_OPEN_TIME: Duration = Duration::from_secs(60);
@@ -32,7 +32,7 @@ struct State {
     last_subject: Option<u64>,
     /// Whether the consecutive faults have different subjects.
     subjects_differ: bool,
-    /// The circuit is open until then; after it, trials are allowed.
+    /// The circuit is open until this time. After that, trials are allowed.
     open_until: Option<Instant>,
     /// Whether a trial call is in progress.
     is_trial_running: bool,
@@ -42,15 +42,15 @@ struct State {
     closed_at: Option<Instant>,
 }
 
-/// A call that is allowed. Its result must be reported with [`Attempt::answered`] or [`Attempt::faulted`]; if
-/// it is dropped without, the call does not count.
+/// A call that is allowed. Its result must be reported with [`Attempt::answered`] or [`Attempt::faulted`]; if the
+/// attempt is dropped without a report, the call does not count.
 #[derive(Debug)]
 pub(super) struct Attempt<'a> {
     breaker: &'a CircuitBreaker,
     is_trial: bool,
 }
 
-/// The circuit was opened just now, for this long.
+/// The circuit was opened just now. The value is how long it is open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct CircuitOpened(pub(super) Duration);
 
@@ -76,7 +76,7 @@ impl CircuitBreaker {
         self.attempt_at(Instant::now())
     }
 
-    /// Returns how long the circuit is still open; none if it is closed or may be tried.
+    /// Returns how long the circuit is still open; none if it is closed or if a trial is allowed.
     pub(super) fn circuit_open_for(&self) -> Option<Duration> {
         self.open_for_at(Instant::now())
     }
@@ -90,7 +90,7 @@ impl CircuitBreaker {
         if !self.is_open.load(Relaxed) {
             return None;
         }
-        // The state may be outdated: after the time is over, it changes only with the next call.
+        // The state may be outdated: after the open time is over, the state changes only with the next call.
         self.state()
             .open_until?
             .checked_duration_since(now)
@@ -128,12 +128,12 @@ impl CircuitBreaker {
 }
 
 impl Attempt<'_> {
-    /// Reports that the guest answered, even if the answer was an error.
+    /// Reports that the guest answered. An error is an answer too.
     pub(super) fn answered(self) {
         self.answered_at(Instant::now);
     }
 
-    /// Reports a fault of a call about this subject. Returns whether that opened the circuit.
+    /// Reports a fault of a call about this subject. Returns whether the fault opened the circuit.
     pub(super) fn faulted(self, subject: &str) -> Option<CircuitOpened> {
         self.faulted_at(Instant::now(), subject)
     }
@@ -167,7 +167,7 @@ impl Attempt<'_> {
         if !self.is_trial && (state.open_until.is_some() || !is_enough) {
             return None;
         }
-        // A circuit that was closed only recently continues with the doubled time.
+        // If the circuit was closed only recently, it continues with the doubled time.
         let relapsed = self.is_trial
             || state.closed_at.is_some_and(|closed_at| {
                 now.saturating_duration_since(closed_at) < state.last_open_time * 10
@@ -192,9 +192,9 @@ impl Drop for Attempt<'_> {
     }
 }
 
-/// Adds up to a quarter at random, so that providers that failed together are not tried together.
+/// Adds a random time of up to a quarter, so that providers that failed together are not tried together.
 fn jittered(time: Duration) -> Duration {
-    // The standard library has no other source of randomness.
+    // The standard library has no other source of random numbers.
     let random = RandomState::new().hash_one(0) % 256;
     time + time / 4 * u32::try_from(random).unwrap_or(0) / 256
 }

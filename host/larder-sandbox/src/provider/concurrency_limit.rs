@@ -1,4 +1,4 @@
-//! Limits the calls to one provider that run at the same time, and those that wait.
+//! Limits the calls to one provider that run at the same time, and the calls that wait.
 
 use std::sync::Arc;
 
@@ -23,9 +23,9 @@ impl ConcurrencyLimit {
         }
     }
 
-    /// Waits for a permit. Returns none at once if the queue is full, and otherwise on timeout.
+    /// Waits for a permit. Returns none at once if the queue is full. Returns none on timeout.
     pub(super) async fn acquire(&self, queue_timer: &QueueTimer) -> Option<OwnedSemaphorePermit> {
-        // Waiting calls come first: the semaphore is fair, so this fails as long as a call waits.
+        // Waiting calls take precedence: the semaphore is fair, so this fails while a call waits.
         if let Ok(permit) = self.running.clone().try_acquire_owned() {
             return Some(permit);
         }

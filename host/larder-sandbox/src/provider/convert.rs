@@ -1,5 +1,5 @@
-//! Converts WIT types to types of the host. Invalid items are omitted and counted, so that one of them does
-//! not affect the others. Every count and every size is limited.
+//! Converts WIT types to types of the host. Invalid items are omitted and counted, so that an invalid item does not
+//! affect the other items. Every count and every size is limited.
 
 mod client_request;
 mod content;
@@ -65,9 +65,9 @@ struct ListLimits<'a> {
     count: u32,
     /// Maximum size of one item.
     item_bytes: usize,
-    /// One item, such as "an entry".
+    /// The name of one item, such as "an entry".
     one: &'static str,
-    /// Several items, such as "entries".
+    /// The name of several items, such as "entries".
     many: &'static str,
     secrets: &'a Secrets,
 }
@@ -96,8 +96,8 @@ async fn list_page<W, T>(
     })
 }
 
-/// Converts the items that are not too large, and returns them with their total size. The size is limited
-/// because the catalog holds them and pages are made of them.
+/// Converts the items that are not too large, and returns the items with their total size. The size of an item is
+/// limited because the catalog stores items and pages contain them.
 async fn convert_items<W, T>(
     sized: impl Iterator<Item = (usize, W)>,
     limits: &ListLimits<'_>,

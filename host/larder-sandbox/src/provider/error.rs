@@ -15,7 +15,8 @@ pub enum CallError {
     /// The version that the caller has is still current.
     #[error("not modified")]
     NotModified,
-    /// The template variables or the arguments are invalid, so the guest was not called: which one, and why.
+    /// The template variables or the arguments are invalid, so the guest was not called. Names the invalid one, and why
+    /// it is invalid.
     #[error("{0}")]
     Refused(String),
     /// The provider considers the request invalid.
@@ -48,7 +49,7 @@ pub enum CallError {
 }
 
 impl CallError {
-    /// Whether the caller did not wait long enough, so that the same call may succeed with more time.
+    /// Whether the caller waited for too short a time, so that the same call may succeed with more time.
     pub fn is_late(&self) -> bool {
         match self {
             Self::Busy => true,
@@ -57,7 +58,7 @@ impl CallError {
         }
     }
 
-    /// The end of what a guest that misbehaved wrote to stderr, without secrets. Empty for other errors.
+    /// The end of the stderr of a guest that misbehaved, without secrets. Empty for other errors.
     pub fn guest_stderr(&self) -> &str {
         match self {
             Self::Fault(fault) => fault.stderr(),
@@ -68,7 +69,7 @@ impl CallError {
 
 impl From<WitError> for CallError {
     fn from(error: WitError) -> Self {
-        /// Bounds an error text and makes it a single line.
+        /// Limits the length of an error text and makes it a single line.
         fn line(text: String) -> String {
             text.chars()
                 .filter(|c| !c.is_control())

@@ -1,4 +1,4 @@
-//! What operators see of faults: the last ones of a provider, and events.
+//! The faults that operators see: the last faults of a provider, and events.
 
 use std::time::{Duration, SystemTime};
 
@@ -7,7 +7,7 @@ use crate::fault::Fault;
 use larder_runtime::history::{Event, EventKind, FaultRecord};
 
 impl Provider {
-    /// Keeps a fault of a call about this subject.
+    /// Stores a fault of a call about this subject.
     pub(super) fn keep_fault(&self, fault: &Fault, subject: &str) {
         self.metrics().history.record_fault(FaultRecord {
             at: SystemTime::now(),
@@ -18,7 +18,7 @@ impl Provider {
         });
     }
 
-    /// Records an event about a fault. Of faults that repeat, only the first one has an event of its own.
+    /// Records an event about a fault. If faults repeat, only the first fault has an event of its own.
     pub(super) fn record_fault_event(&self, fault: &Fault, subject: &str) {
         let event = Event::new(
             EventKind::Fault,
@@ -30,7 +30,7 @@ impl Provider {
         self.record_event(event.with("stderr", &*fault.stderr));
     }
 
-    /// Records that these calls are not made for a time.
+    /// Records that such calls are not made for a time.
     pub(super) fn record_circuit_event(&self, calls: &str, time: Duration) {
         let text = format!(
             "{} is not called for {time:?} after repeated faults",

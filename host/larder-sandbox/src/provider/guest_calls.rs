@@ -58,7 +58,7 @@ pub(super) struct List(pub(super) wit::ListQuery);
 /// The answer to [`List`].
 pub(super) struct Listed {
     pub(super) page: Answer<wit::EntryPage>,
-    /// Names of files that the guest met and could not read, because they are not UTF-8.
+    /// Names of files that the guest could not read, because they are not UTF-8.
     pub(super) unreadable_names: u64,
 }
 
@@ -148,7 +148,7 @@ impl GuestCall for Matching {
     }
 }
 
-/// The memory that is charged for the answer of a call; none if it is small.
+/// The memory that is charged for the answer of a call; none if the answer is small.
 #[derive(Default)]
 pub(super) struct AnswerMemory(Mutex<Option<MemoryCharge>>);
 

@@ -12,14 +12,14 @@ use larder_runtime::metrics::{LastError, Outcome};
 /// Maximum number of characters of a recorded error message.
 const MAX_ERROR_MESSAGE: usize = 400;
 
-/// A call in progress. It is recorded when this is dropped: with the outcome that was passed to
-/// [`Self::finish`], or else as cancelled.
+/// A call in progress. The call is recorded when this value is dropped: with the outcome that was passed to
+/// [`Self::finish`], otherwise as cancelled.
 pub(super) struct InstrumentedCall<'a> {
     provider: &'a Provider,
     operation: &'static str,
     /// None if the circuit is open, and after the call was finished.
     attempt: Option<Attempt<'a>>,
-    /// None if the request is not traced. Boxed, because it is part of the future of each request.
+    /// None if the request is not traced. Boxed, because the future of each request contains it.
     span: Option<Box<ActiveSpan>>,
     outcome: Outcome,
 }
@@ -63,7 +63,7 @@ impl<'a> InstrumentedCall<'a> {
                     self.provider.log_circuit_opened("any", opened);
                 }
             }
-            // The guest was not called, so these say nothing about the provider.
+            // The guest was not called, so these errors do not concern the provider.
             (
                 _,
                 Some(
@@ -82,8 +82,8 @@ impl<'a> InstrumentedCall<'a> {
         self.end(error);
     }
 
-    /// Records a call that had to end before the time that the provider may take. That says nothing about the provider,
-    /// so the circuit breaker does not count it.
+    /// Records a call that had to end before the time that the provider may take. The provider is not the cause, so the
+    /// circuit breaker does not count the call.
     pub(super) fn finish_early(mut self, error: &CallError) {
         self.outcome = error.outcome();
         self.end(Some(error));
@@ -111,7 +111,7 @@ impl<'a> InstrumentedCall<'a> {
     fn record_error(&self, error: &CallError) {
         let operation = self.operation;
         let outcome = self.outcome;
-        // Too many calls at once are not an error of the provider, and would hide its last error.
+        // Too many concurrent calls are not an error of the provider, and would hide its last error.
         if outcome.is_server_failure() && outcome != Outcome::Busy {
             let message = error.to_string().chars().take(MAX_ERROR_MESSAGE).collect();
             let at = SystemTime::now();
@@ -126,7 +126,7 @@ impl<'a> InstrumentedCall<'a> {
 }
 
 impl Provider {
-    /// Logs that these calls are not made for a time.
+    /// Logs that such calls are not made for a time.
     pub(super) fn log_circuit_opened(&self, calls: &str, CircuitOpened(time): CircuitOpened) {
         self.record_circuit_event(calls, time);
         let team = self.team().non_default();

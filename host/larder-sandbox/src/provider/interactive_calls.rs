@@ -1,4 +1,4 @@
-//! The calls for tools, prompts, search and settings. Each fails if the component does not export the interface.
+//! The calls for tools, prompts, search and settings. Each call fails if the component does not export the interface.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -25,22 +25,22 @@ use larder_model::settings::Declaration;
 use larder_model::tool::{Tool, ToolCall, ToolResult};
 
 impl Provider {
-    /// Whether it implements `tool-provider`.
+    /// Whether the provider implements `tool-provider`.
     pub fn supports_tools(&self) -> bool {
         self.compiled.load().tools.is_some()
     }
 
-    /// Whether it implements `prompt-provider`.
+    /// Whether the provider implements `prompt-provider`.
     pub fn supports_prompts(&self) -> bool {
         self.compiled.load().prompts.is_some()
     }
 
-    /// Whether it implements `search-provider`.
+    /// Whether the provider implements `search-provider`.
     pub fn supports_search(&self) -> bool {
         self.compiled.load().search.is_some()
     }
 
-    /// Whether it implements `settings-provider`.
+    /// Whether the provider implements `settings-provider`.
     pub fn supports_settings(&self) -> bool {
         self.compiled.load().settings.is_some()
     }
@@ -65,7 +65,7 @@ impl Provider {
             .await
     }
 
-    /// Returns the first tools of its list, at most `limits.catalog_entries`.
+    /// Returns the first tools of the provider's list, at most `limits.catalog_entries`.
     pub async fn all_tools(&self) -> Result<ListPage<Tool>, CallError> {
         let limits = &self.config.grant.limits;
         let page =
@@ -76,9 +76,9 @@ impl Provider {
         Ok(tools)
     }
 
-    /// Calls a tool. The call reaches at most one guest: it is never repeated, because a tool may have effects,
-    /// even if it fails halfway. Callers must not share or cache the result either. Arguments that do not match their
-    /// schema are refused, and no guest is called.
+    /// Calls a tool. The call reaches at most one guest: it is never repeated, because a tool may have had effects
+    /// before it failed. Callers must not share or cache the result. Arguments that do not match their schema are
+    /// refused, and no guest is called.
     pub async fn call_tool(
         &self,
         permit: Permit,
@@ -125,7 +125,7 @@ impl Provider {
             .await
     }
 
-    /// Returns the first prompts of its list, at most `limits.catalog_entries`.
+    /// Returns the first prompts of the provider's list, at most `limits.catalog_entries`.
     pub async fn all_prompts(&self) -> Result<ListPage<Prompt>, CallError> {
         let limits = &self.config.grant.limits;
         let page =
@@ -162,7 +162,7 @@ impl Provider {
         Ok(answer)
     }
 
-    /// Completes an argument of one of its prompts.
+    /// Completes an argument of one of the provider's prompts.
     pub async fn complete_argument(
         &self,
         permit: Permit,
@@ -184,8 +184,8 @@ impl Provider {
         .await
     }
 
-    /// Searches in its content for a caller. The searches in all providers wait for it, so it has a circuit breaker of
-    /// its own, as lists have.
+    /// Searches in the provider's content for a caller. The searches in all providers wait for this search, so it has a
+    /// circuit breaker of its own, as lists have.
     pub async fn search_for_caller(
         &self,
         permit: Permit,
@@ -195,7 +195,7 @@ impl Provider {
             .await
     }
 
-    /// Searches in its content. At most `query.limit` hits are returned, and only those that match the filters of
+    /// Searches in the provider's content. Returns at most `query.limit` hits, and only hits that match the filters of
     /// the query.
     pub async fn search(&self, permit: Permit, query: &SearchQuery) -> Result<Hits, CallError> {
         require(self.supports_search(), "search-provider")?;
@@ -215,7 +215,7 @@ impl Provider {
             .await
     }
 
-    /// Returns the settings that it declares, in one page.
+    /// Returns the settings that the provider declares, in one page.
     pub async fn declared_settings(
         &self,
         permit: Permit,
@@ -248,7 +248,7 @@ fn require(is_implemented: bool, interface: &str) -> Result<(), CallError> {
     }
 }
 
-/// The memory that is charged for an answer, to be released with its result.
+/// The memory that is charged for an answer. It is released with the result.
 fn held(memory: AnswerMemory) -> Option<Arc<dyn Any + Send + Sync>> {
     memory
         .into_charge()

@@ -1,4 +1,4 @@
-//! What the host omitted from a response of a provider, or changed in it.
+//! What the host omitted from a response of a provider or changed in it.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -10,8 +10,7 @@ use larder_uri_template::{BadUriTemplate, UriTemplate};
 /// Maximum number of different reasons.
 const MAX_REASONS: usize = 20;
 
-/// What was omitted or changed: reasons with their number of occurrences. Secrets are removed from the
-/// reasons.
+/// What was omitted or changed: reasons, each with its number of occurrences. Secrets are removed from the reasons.
 #[derive(Default)]
 pub(super) struct Omissions<'a> {
     reasons: BTreeMap<Cow<'static, str>, usize>,

@@ -28,8 +28,8 @@ impl<T> ListPage<T> {
         self
     }
 
-    /// Removes all items if the list depends on the caller. Clients see the same tools and prompts whoever they
-    /// are, because an operator approves them.
+    /// Removes all items if the list depends on the caller. All clients see the same tools and prompts, because an
+    /// operator approves them.
     pub(super) fn without_personal(mut self, what: &str) -> Self {
         if self
             .freshness
@@ -43,7 +43,7 @@ impl<T> ListPage<T> {
         self
     }
 
-    /// Removes items whose name an earlier item has. Each page has no duplicates by itself.
+    /// Removes items that have the same name as an earlier item. Each page already has no duplicates.
     pub(super) fn keep_unique(&mut self, name: impl Fn(&T) -> String, what: &str) {
         let mut names = HashSet::new();
         let before = self.items.len();
@@ -59,7 +59,7 @@ impl<T> ListPage<T> {
         }
     }
 
-    /// Adds the names that the provider could not read to what was omitted.
+    /// Adds the names that the provider could not read to the omissions.
     pub(super) fn report_unreadable_names(&mut self) {
         let (names, them) = match self.unreadable_names {
             0 => return,
@@ -71,7 +71,7 @@ impl<T> ListPage<T> {
         ));
     }
 
-    /// Removes the items beyond the first ones, and reports that there are more.
+    /// Removes the items after the first `count`, and reports that there are more.
     pub(super) fn cut(&mut self, count: u32, what: &str) {
         let has_more = self.next.take().is_some() || self.items.len() > count as usize;
         self.items.truncate(count as usize);
@@ -102,7 +102,7 @@ pub(super) async fn fetch_pages<'a, T>(
             all.next = None;
             return Ok(all);
         }
-        // Each page may meet the same names.
+        // Each page may have the same unreadable names.
         all.unreadable_names = all.unreadable_names.max(more.unreadable_names);
         all.bytes += more.bytes;
         if all.bytes > max_bytes {

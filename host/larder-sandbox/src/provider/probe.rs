@@ -35,36 +35,36 @@ fn failed(what: &'static str) -> impl FnOnce(CallError) -> LoadError {
     }
 }
 
-/// What a provider returned when it was probed.
+/// The results of a probe.
 #[derive(Debug, Clone)]
 pub struct ProbeResult {
-    /// Its display name.
+    /// The display name of the provider.
     pub title: Option<String>,
-    /// Its own version.
+    /// The version that the provider declares for itself.
     pub version: Option<String>,
-    /// Its summary, for the reader of the catalog.
+    /// The summary of the provider, for the reader of the catalog.
     pub summary: Option<String>,
-    /// Its instructions for models.
+    /// The instructions of the provider for models.
     pub instructions: Option<String>,
-    /// URI prefixes of resources that it has in addition to those in its list.
+    /// URI prefixes of the provider's resources that are not in its list.
     pub claims: Vec<String>,
     /// The first entries of its list, in the order of the list.
     pub entries: Vec<Entry>,
     /// The cursor of the first page that was not requested; none if `entries` is the whole list.
     pub next_cursor: Option<String>,
-    /// All its templates.
+    /// All templates of the provider.
     pub templates: Vec<Template>,
-    /// The granted ones of its tools.
+    /// The tools of the provider that are granted.
     pub tools: Vec<Tool>,
-    /// Its prompts, if they are granted.
+    /// The prompts of the provider, if they are granted.
     pub prompts: Vec<Prompt>,
-    /// How long its list may be reused.
+    /// How long the list of the provider may be reused.
     pub freshness: Freshness,
     /// When the probe started.
     pub probed_at: Instant,
-    /// What was omitted from its lists or changed, and why.
+    /// What was omitted from the lists or changed in them, and why.
     pub omitted: Vec<String>,
-    /// Differences between its configured settings and those that it declares.
+    /// Differences between the configured settings and the settings that the provider declares.
     pub setting_problems: Vec<Problem>,
 }
 
@@ -79,7 +79,7 @@ pub enum LoadError {
     Verification {
         /// Why.
         reason: String,
-        /// Whether a later attempt may succeed although nothing changes.
+        /// Whether a later attempt may succeed although no file or setting changes.
         is_temporary: bool,
     },
     /// The name of the file is not a valid provider name.
@@ -97,7 +97,7 @@ pub enum LoadError {
         /// The limit.
         limit: u64,
     },
-    /// The team has the maximum number of providers already.
+    /// The team already has the maximum number of providers.
     #[error(
         "the team may have {0} providers, and that many come before it by name (`quota.providers`)"
     )]
@@ -111,16 +111,16 @@ pub enum LoadError {
     /// The approvals of the operator could not be read.
     #[error("cannot read the approvals: {0}")]
     Approvals(String),
-    /// An operator rejected what it requests.
+    /// An operator rejected the requests of the component.
     #[error("{0}")]
     NotApproved(String),
-    /// A setting is missing without which it cannot work. Contains all problems of its settings.
+    /// A required setting is missing. Contains all problems of the provider's settings.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
     Settings(Vec<Problem>),
     /// A call of the probe failed.
     #[error("cannot get {what}: {error}")]
     Probe {
-        /// What the call was for.
+        /// The purpose of the call.
         what: &'static str,
         /// The error of the call.
         error: CallError,
@@ -128,7 +128,7 @@ pub enum LoadError {
 }
 
 impl LoadError {
-    /// The end of what a guest that misbehaved wrote to stderr, without secrets. Empty for other errors.
+    /// The end of the stderr of a guest that misbehaved, without secrets. Empty for other errors.
     pub fn guest_stderr(&self) -> &str {
         match self {
             Self::Probe { error, .. } => error.guest_stderr(),
@@ -137,8 +137,9 @@ impl LoadError {
     }
 
     /// Whether another attempt may succeed with the same component and the same configuration. An invalid component
-    /// stays invalid. A failed probe may succeed once what the component needs is available, and a compiler process may
-    /// fail for external reasons. A rejected signature is verified again only if it may be trusted later.
+    /// stays invalid. A failed probe may succeed when the services that the component needs are available, and a
+    /// compiler process may fail for external reasons. A rejected signature is verified again only if it may be trusted
+    /// later.
     pub fn is_temporary(&self) -> bool {
         match self {
             Self::Probe { .. }

@@ -1,4 +1,4 @@
-//! Compares the configured settings of a provider with those that it declares.
+//! Compares the configured settings of a provider with the settings that the provider declares.
 
 use super::{LoadError, Provider};
 use larder_model::policy::Permit;
@@ -13,19 +13,20 @@ pub(super) struct SettingsCheck {
 }
 
 impl Provider {
-    /// Rejects the revision if a setting is missing without which it cannot work.
+    /// Rejects the revision if a required setting is missing.
     pub async fn require_settings(&self) -> Result<(), LoadError> {
         let problems = self.settings_check().await.problems;
         if problems.iter().any(Problem::prevents_serving) {
-            // All of them, because another name of the missing setting may be among them.
+            // All problems are returned, because one of them may be a wrong name of the missing setting.
             Err(LoadError::Settings(problems))
         } else {
             Ok(())
         }
     }
 
-    /// Checks the settings, if it declares any. A provider whose declarations cannot be used works nevertheless.
-    /// The declarations and the configuration of a revision do not change, so one successful call is enough.
+    /// Checks the settings, if the provider declares any. If the declarations cannot be used, the provider works
+    /// nevertheless. The declarations and the configuration of a revision do not change, so one successful call is
+    /// enough.
     pub(super) async fn settings_check(&self) -> SettingsCheck {
         if !self.supports_settings() {
             return SettingsCheck::default();

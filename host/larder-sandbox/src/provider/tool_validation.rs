@@ -1,5 +1,6 @@
-//! Validates the arguments and the result of a tool with its schemas, as a part of the call: while it holds its permits,
-//! measured, charged to the team and ended at the deadline. What takes long is done on a thread for long calls.
+//! Validates the arguments and the result of a tool with its schemas. This is a part of the call: it is done while the
+//! call holds its permits, and it is measured, charged to the team and ended at the deadline. A long validation is done
+//! on a thread for long calls.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -17,11 +18,11 @@ use larder_model::input::Answer;
 use larder_model::tool::ToolResult;
 use larder_runtime::deadline::with_deadline;
 
-/// How much effort a validation may take: about a tenth of a second.
+/// Maximum effort of a validation: about a tenth of a second.
 pub const MAX_EFFORT: u64 = 10_000_000;
-/// How much effort it may take on the thread that received the call: some tenths of a millisecond.
+/// Maximum effort of a validation on the thread that received the call: some tenths of a millisecond.
 const SHORT_EFFORT: u64 = 20_000;
-/// Bytes of a structured result that are parsed on that thread.
+/// Maximum bytes of a structured result that are parsed on the thread that received the call.
 const SHORT_RESULT: usize = 64 << 10;
 
 /// The compiled schemas of a tool.
@@ -85,7 +86,7 @@ impl CallChecks<Answer<ToolResult>> for Option<ToolValidation> {
 }
 
 impl ToolValidation {
-    /// Checks a result that succeeded. A tool with an output schema must have a structured one.
+    /// Checks a successful result. If the tool has an output schema, the result must be structured.
     async fn check_answer(
         &self,
         config: &GuestConfig,
@@ -116,8 +117,8 @@ impl ToolValidation {
     }
 }
 
-/// Validates a value: first for as long as a short call takes, and if that is not enough, anew on a thread for long
-/// calls.
+/// Validates a value. First tries the effort of a short call. If that is not enough, validates the value again on a
+/// thread for long calls.
 async fn validate(
     schema: &JsonSchema,
     value: &Value,

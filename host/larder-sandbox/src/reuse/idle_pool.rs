@@ -6,13 +6,13 @@ use std::collections::HashMap;
 use super::ReuseKey;
 use larder_model::resource::Caller;
 
-/// Number of sweeps that a guest may stay idle: half a minute, with one sweep every five seconds.
+/// Number of sweeps for which a guest may stay idle: half a minute, with one sweep every five seconds.
 const MAX_SWEEPS: u64 = 6;
 /// Maximum number of idle guests per key.
 const MAX_PER_KEY: usize = 8;
 
 pub(super) struct IdlePool<T> {
-    /// Idle guests by revision; the most recently used one is the last.
+    /// Idle guests by revision. The most recently used guest is the last one.
     by_revision: HashMap<u64, Vec<IdleEntry<T>>>,
     count: usize,
     sweeps: u64,
@@ -21,7 +21,7 @@ pub(super) struct IdlePool<T> {
 struct IdleEntry<T> {
     caller: Option<Caller>,
     item: T,
-    /// The number of the sweep after which it became idle.
+    /// The number of the sweep after which the guest became idle.
     since: u64,
 }
 
@@ -44,7 +44,7 @@ impl<T> IdlePool<T> {
         Some(idle.remove(last).item)
     }
 
-    /// Adds an item. Returns it if the pool has too many with this key.
+    /// Adds an item. Returns the item if the pool has too many items with this key.
     pub(super) fn put(&mut self, key: ReuseKey, item: T) -> Option<T> {
         let ReuseKey { revision, caller } = key;
         let idle = self.by_revision.entry(revision).or_default();
@@ -60,7 +60,7 @@ impl<T> IdlePool<T> {
         None
     }
 
-    /// Counts a sweep, and removes the items that were idle for too many of them.
+    /// Counts a sweep, and removes the items that were idle for too many sweeps.
     pub(super) fn sweep(&mut self) -> Vec<T> {
         self.sweeps += 1;
         let sweeps = self.sweeps;

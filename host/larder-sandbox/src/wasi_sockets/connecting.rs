@@ -1,4 +1,4 @@
-//! Connecting: only to pinned addresses, within the limits, and not for longer than the time limit.
+//! Connecting: only to pinned addresses, within the limits of connections, and within the time limit.
 
 use std::net::SocketAddr;
 use std::time::Instant;
@@ -26,7 +26,7 @@ type Wit<T> = Result<T, ErrorCode>;
 pub(super) type Streams = (Resource<DynInputStream>, Resource<DynOutputStream>);
 
 impl GuestState {
-    /// Creates a socket, if the provider and its team may have another one.
+    /// Creates a socket, if the provider and its team may have another socket.
     pub(super) fn create_socket(
         &mut self,
         family: IpAddressFamily,
@@ -116,7 +116,8 @@ impl GuestState {
         Ok(finished)
     }
 
-    /// Ends the attempts whose time is over: each gets a new socket, so that the guest does not wait any longer.
+    /// Ends the attempts whose time is over. Each of their sockets is replaced by a new one, so that the guest does not
+    /// wait any longer.
     fn end_late_attempts(&mut self, now: Instant) -> wasmtime::Result<()> {
         let late = self
             .tcp
@@ -126,7 +127,7 @@ impl GuestState {
         for index in late {
             let family = self.sockets().address_family(Resource::new_borrow(index))?;
             let new = self.sockets().create_tcp_socket(family);
-            // Without a file descriptor for it, the guest waits until its call ends.
+            // Without a file descriptor for a new socket, the guest waits until its call ends.
             if let Ok(new) = self.wit(new)? {
                 let new = self.table().delete(new)?;
                 *self
@@ -137,7 +138,7 @@ impl GuestState {
         Ok(())
     }
 
-    /// Waits until one of these is ready, and ends attempts to connect in time.
+    /// Waits until one of these pollables is ready. Ends attempts to connect in time.
     pub(super) async fn poll(
         &mut self,
         pollables: Vec<Resource<DynPollable>>,
@@ -155,7 +156,7 @@ impl GuestState {
         self.table().poll(pollables).await
     }
 
-    /// The same for one.
+    /// Like [`Self::poll`], for one pollable.
     pub(super) async fn block(&mut self, pollable: Resource<DynPollable>) -> wasmtime::Result<()> {
         while let Some(until) = self.tcp.as_ref().and_then(|tcp| tcp.first_end()) {
             let same = Resource::new_borrow(pollable.rep());

@@ -12,7 +12,7 @@ use crate::log::LogLevel;
 use crate::state::GuestState;
 use larder_runtime::metrics::ConnectOutcome;
 
-/// The addresses that were found for a name. In the interface it is a stream; here all of them are known.
+/// The addresses that were found for a name. In the interface they are a stream; here all of them are already known.
 pub(super) struct FoundAddresses(vec::IntoIter<IpAddr>);
 
 #[async_trait::async_trait]
@@ -71,7 +71,8 @@ impl GuestState {
             .map_err(|private| self.deny(name, &private.to_string()))
     }
 
-    /// Records that something is not granted. The error of the guest cannot carry the reason, so it is logged.
+    /// Records that an address is not granted. The error that the guest gets cannot contain the reason, so the reason
+    /// is logged.
     pub(super) fn deny(&self, to: String, why: &str) -> ErrorCode {
         self.log.line(LogLevel::Info, why);
         Attempt::new(&self.lease, to).end(ConnectOutcome::Denied);

@@ -310,7 +310,7 @@ async fn a_damaged_index_is_built_again() {
             }
             std::fs::write(&damaged, bytes).unwrap();
             let index = open(folder.path());
-            // It finds something or nothing, but does not fail.
+            // The search finds a document or none, but does not fail.
             index.search("otter", 10, uncharged()).await;
             let known = index.known(&provider("a")).await;
             let is_lock = damaged

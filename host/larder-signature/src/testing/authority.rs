@@ -77,7 +77,7 @@ impl Authority {
         .to_string()
     }
 
-    /// Signs content with a new key, for which it issues a certificate, and logs that. Returns the bundle.
+    /// Signs content with a new key, issues a certificate for the key, and logs the signature. Returns the bundle.
     pub fn sign(&self, content: &[u8], recipe: &Recipe) -> Value {
         let signer = Signer::ecdsa();
         let certificate = issue(&self.issuer, &self.key, &self.certificates, &signer, recipe);

@@ -1,4 +1,4 @@
-//! Certificates as Fulcio issues them, with a timestamp of a certificate log.
+//! Certificates in the form in which Fulcio issues them, with a timestamp of a certificate log.
 
 use rcgen::{
     CertificateParams, CustomExtension, DistinguishedName, ExtendedKeyUsagePurpose, Issuer,
@@ -10,13 +10,13 @@ use super::log::Log;
 use super::recipe::Recipe;
 use crate::cryptography::sha256;
 
-/// The issuer as it is, as older verifiers read it.
+/// The issuer as plain text, as older verifiers read it.
 const OLD_ISSUER: [u64; 9] = [1, 3, 6, 1, 4, 1, 57264, 1, 1];
 /// The issuer as a string in DER.
 const ISSUER: [u64; 9] = [1, 3, 6, 1, 4, 1, 57264, 1, 8];
 const TIMESTAMPS: [u64; 10] = [1, 3, 6, 1, 4, 1, 11129, 2, 4, 2];
 
-/// Issues a certificate for the key of a signer. Returns it in DER.
+/// Issues a certificate for the key of a signer. Returns the certificate in DER.
 pub(super) fn issue(
     authority: &Issuer<'_, KeyPair>,
     issuer_key: &[u8],
@@ -108,7 +108,7 @@ fn with_length(content: &[u8]) -> Vec<u8> {
     .concat()
 }
 
-/// Returns what is signed in a certificate: its first element.
+/// Returns the signed part of a certificate: its first element.
 fn to_be_signed(certificate: &[u8]) -> &[u8] {
     // Both lengths have two bytes: a certificate has between 256 and 65535.
     assert_eq!(

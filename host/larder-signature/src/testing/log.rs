@@ -9,7 +9,7 @@ use crate::cryptography::sha256;
 const NAME: &str = "log.example.com";
 const ORIGIN: &str = "log.example.com - 1";
 
-/// A log with two entries, the second of which is the one that is asked for.
+/// A log with two entries. The second entry is the requested one.
 pub(super) struct Log {
     pub(super) key: Signer,
 }

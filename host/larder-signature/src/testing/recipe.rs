@@ -14,7 +14,7 @@ pub struct Recipe {
     pub content: Content,
 }
 
-/// What is signed.
+/// The signed content.
 #[derive(Clone, Copy)]
 pub enum Content {
     Message,

@@ -61,7 +61,7 @@ impl TimestampAuthority {
         root.to_string()
     }
 
-    /// Adds a timestamp of now to a bundle. Returns nothing if there is no `openssl`.
+    /// Adds a timestamp with the current time to a bundle. Returns nothing if `openssl` is not installed.
     pub fn stamp(&self, bundle: &mut Value) -> Option<()> {
         let signature = match bundle.get("messageSignature") {
             Some(message) => &message["signature"],

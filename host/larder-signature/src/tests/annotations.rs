@@ -4,7 +4,7 @@ use super::*;
 use crate::testing::Recipe;
 use larder_model::signature::{CertificateAnnotations, SimpleSigning};
 
-/// Converts a bundle into what cosign stored in a registry before there were bundles.
+/// Converts a bundle to the format that cosign stored in a registry before there were bundles.
 fn annotations(payload: Bytes, bundle: &Value) -> SimpleSigning {
     let material = &bundle["verificationMaterial"];
     let der = |text: &Value| {

@@ -6,14 +6,14 @@ use crate::testing::{Content, Recipe, now};
 const SIGNATURE: Content = Content::Statement("https://sigstore.dev/cosign/sign/v1");
 const PROVENANCE: Content = Content::Statement("https://slsa.dev/provenance/v1");
 
-/// A bundle that is wrong in one way, and what the rejection says.
+/// A bundle with one error, and the text of the rejection.
 pub(super) struct Wrong {
     pub(super) name: &'static str,
     pub(super) bundle: Value,
     pub(super) reason: &'static str,
 }
 
-/// Bundles that are wrong in one way each. The certificate authority is the trusted one, unless the name says otherwise.
+/// Bundles with one error each. Unless the name says otherwise, the certificate authority is the trusted one.
 pub(super) fn wrong_bundles(authority: &Authority) -> Vec<Wrong> {
     let recipe = Recipe::default();
     let sign = |content: &[u8], recipe: &Recipe| authority.sign(content, recipe);
@@ -115,7 +115,7 @@ pub(super) fn wrong_bundles(authority: &Authority) -> Vec<Wrong> {
     ]
 }
 
-/// Changes one byte in the middle.
+/// Changes one byte in the middle of the text.
 fn change_base64(text: &mut Value) {
     let mut bytes = base64_simd::STANDARD
         .decode_to_vec(text.as_str().unwrap())

@@ -1,4 +1,4 @@
-//! Bundles of the test authority, judged by the package `sigstore` for Python as well. `cargo xtask test signatures`
+//! Bundles of the test authority, which the package `sigstore` for Python also verifies. `cargo xtask test signatures`
 //! installs it.
 
 use std::process::Command;
@@ -13,7 +13,7 @@ use crate::testing::{Content, Recipe, TimestampAuthority};
 /// Prints one line for each case: its name, and `ok` or the error.
 const SCRIPT: &str = include_str!("python.py");
 
-/// What only we reject.
+/// The cases that only this crate rejects.
 const STRICTER: [&str; 1] = ["logged in the future"];
 
 #[test]

@@ -45,7 +45,7 @@ fn a_team_cannot_weaken_the_rule_of_the_server() {
             .verify(&SUBJECT, found)
             .map_err(|error| error.to_string())
     };
-    // Its own key does not replace that of the server.
+    // The team's own key does not replace the key of the server.
     let own = of("[team.wiki.trust]", key_rule(&[("team", &team)]));
     let error = verify([&server, &own], std::slice::from_ref(&by_team)).unwrap_err();
     assert!(error.starts_with("[trust] requires a signature"), "{error}");
@@ -60,14 +60,14 @@ fn a_team_cannot_weaken_the_rule_of_the_server() {
             .len(),
         2
     );
-    // Neither does a rule that requires nothing.
+    // A rule that requires nothing does not replace the server's rule either.
     let lax = Rule {
         is_required: false,
         ..own
     };
     assert!(verify([&server, &lax], std::slice::from_ref(&by_team)).is_err());
     assert!(verify([&server, &lax], std::slice::from_ref(&by_company)).is_ok());
-    // A team can require what the server only trusts.
+    // A team can require a signer that the server only trusts.
     let optional = Rule {
         is_required: false,
         ..server

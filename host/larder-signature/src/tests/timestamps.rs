@@ -3,8 +3,7 @@ use serde_json::json;
 use super::*;
 use crate::testing::{Content, Recipe, TimestampAuthority, now};
 
-/// A bundle whose time only the timestamp says, and the certificate of which is valid from and until these moments,
-/// relative to now.
+/// A bundle whose time is only in its timestamp. Its certificate is valid between these two times, relative to now.
 pub(super) fn stamped(
     authority: &Authority,
     stamps: &TimestampAuthority,
@@ -51,7 +50,7 @@ fn a_timestamp_decides_whether_the_certificate_was_valid() {
         "{}",
         verdict(&rule, &bundle(&expired))
     );
-    // The authority is not in the root.
+    // The timestamp authority is not in the root.
     let unknown = verdict(&person_rule(&authority), &bundle(&made));
     assert!(unknown.contains("timestamp"), "{unknown}");
     let other = stamped(&authority, &TimestampAuthority::new(&stranger), (-300, 300)).unwrap();

@@ -4,7 +4,7 @@ use crate::parse::Modifier;
 use crate::program::{CaptureGroup, Instruction, Program};
 
 impl Program {
-    /// Makes greedy instructions possessive if the next one cannot match any character of the value: then a
+    /// Makes a greedy instruction possessive if the next instruction cannot match any character of the value: then a
     /// shorter value cannot match either.
     pub(super) fn make_possessive(&mut self) {
         for at in 0..self.instructions.len() {

@@ -6,8 +6,8 @@ use crate::parse::{Expression, Modifier, Operator, Part, VarSpec};
 use crate::program::{Instruction, Program};
 
 impl Program {
-    /// Compiles `{?x,y}`: pairs in any order, each of which may be missing. Duplicates are detected after the
-    /// match. The first variable with `*` also matches other names, as the keys of a map.
+    /// Compiles `{?x,y}`: pairs in any order. Each pair may be missing. Duplicates are detected after the match. The
+    /// first variable with `*` also matches other names, as the keys of a map.
     pub(super) fn named(&mut self, expression: &Expression, number: usize, parts: &[Part]) {
         let skip = self.push_split();
         self.text(expression.operator.first());
@@ -85,7 +85,7 @@ impl Program {
     }
 }
 
-/// Returns the names of all variables that are written with the same separator as those of this operator.
+/// Returns the names of all variables that are written with the same separator as the variables of this operator.
 fn names_beside(operator: Operator, parts: &[Part]) -> Box<[Box<str>]> {
     let expressions = parts.iter().filter_map(|part| match part {
         Part::Expression(e)

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::{MAX_URI_BYTES, MAX_VARIABLES, MatchBudget, parse_template};
 
-/// The duration of the fastest of some runs, which other processes of the machine have delayed least.
+/// The shortest duration of several runs, because other processes on the machine have delayed this run least.
 fn shortest_duration(mut run: impl FnMut()) -> Duration {
     let durations = (0..5).map(|_| {
         let start = Instant::now();
@@ -14,7 +14,8 @@ fn shortest_duration(mut run: impl FnMut()) -> Duration {
     durations.min().unwrap()
 }
 
-/// Checks that no match takes much longer than one that takes all steps of its budget. A slow machine changes nothing.
+/// Checks that no match takes much longer than a match that takes all steps of its budget. The result does not depend
+/// on the speed of the machine.
 pub(super) fn check_durations<'a>(matches: impl IntoIterator<Item = (&'a str, &'a str)>) {
     let variables: String = (0..MAX_VARIABLES).map(|n| format!("{{+v{n}}}")).collect();
     let slowest = parse_template(&format!("x:{variables}!"));

@@ -1,5 +1,5 @@
-//! The examples of RFC 6570, sections 1.2 and 3.2, with a scheme in front. Each expansion is matched, in each
-//! order of the map `keys`.
+//! The examples of RFC 6570, sections 1.2 and 3.2, with a scheme before each of them. Each expansion is matched, in
+//! each order of the map `keys`.
 
 use std::collections::BTreeSet;
 
@@ -48,8 +48,8 @@ fn variables(order: [usize; 3]) -> Vec<Variable> {
         .collect()
 }
 
-/// Checks each expansion of the table, and that the values of its match expand to the same URI. With `<=>`
-/// they are the values of the table, with `=>` they are others.
+/// Checks each expansion of the table, and that the values of its match expand to the same URI. With `<=>` these are
+/// the values of the table, with `=>` they are other values.
 fn check(table: &str) {
     for line in table.lines().map(str::trim).filter(|line| !line.is_empty()) {
         let (is_same, (template, expected)) = match line.split_once(" <=> ") {
@@ -198,10 +198,10 @@ fn parameters_and_queries() {
     );
 }
 
-/// Several values have the same expansion. The crate documentation has the rule for each of them.
+/// Several values have the same expansion. The documentation of the crate has a rule for each of these values.
 #[test]
 fn ambiguous_values() {
-    // Between literals, an empty value is undefined. Of `{x,y}`, the last variables are undefined.
+    // Between literal texts, an empty value is undefined. In `{x,y}`, the last variables are undefined.
     check(
         "O{empty}X => OX
          O{+empty}X => OX
@@ -222,7 +222,7 @@ fn ambiguous_values() {
         "up{+path}{var}/here => up/foo/barvalue/here
          {/list*,path:4} => /red/green/blue/%2Ffoo",
     );
-    // `+` and `#` leave commas in values as they are.
+    // `+` and `#` do not change commas in values.
     check(
         "{+list} => red,green,blue
          {#list} => #red,green,blue

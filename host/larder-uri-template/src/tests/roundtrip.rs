@@ -22,8 +22,8 @@ fn some_text() -> impl Strategy<Value = String> {
     any_text().prop_filter("empty", |text| !text.is_empty())
 }
 
-/// Text that `{+x}` round-trips. `%41` would be decoded to `A`, `?` and `#` would begin the query and the
-/// fragment, and brackets are not valid there by RFC 3986.
+/// Text that is the same after expansion and matching with `{+x}`. Other text is not: `%41` would be decoded to `A`,
+/// `?` and `#` would begin the query and the fragment, and brackets are not valid at this place by RFC 3986.
 fn plain_text() -> impl Strategy<Value = String> {
     some_text().prop_map(|text| text.replace(['%', '?', '#', '[', ']'], "/"))
 }
@@ -53,7 +53,7 @@ fn list(
     items.prop_map(move |items| values(template, &vec![name; items.len()], items))
 }
 
-/// Items that `{x}` separates with commas. It is undefined if it has no text.
+/// Items that `{x}` separates with commas. The variable is undefined if it has no text.
 fn items() -> impl Strategy<Value = Vec<String>> {
     vec(any_text(), 1..4).prop_filter("no text", |items| !items.join(",").is_empty())
 }

@@ -17,8 +17,8 @@ const FILES: [&str; 3] = [
     "extended-tests.json",
 ];
 
-/// The templates whose expansions do not round-trip, all of "Additional Examples 6". With `+` and `#`, the
-/// values `%2F` and `/` stay as they are. Values are passed on decoded, so `%2F` becomes `/`.
+/// The templates whose expansions are different after matching, all from "Additional Examples 6". With `+` and `#`, the
+/// values `%2F` and `/` are not encoded. Values are passed on decoded, so `%2F` becomes `/`.
 const AMBIGUOUS: [&str; 6] = ["{+id}", "{#id}", "{+list}", "{#list}", "{+keys}", "{#keys}"];
 
 #[test]
@@ -38,7 +38,7 @@ fn expansions_match_and_expand_to_the_same_uri() {
             let orders = orders(&group["variables"]);
             for case in group["testcases"].as_array().unwrap() {
                 let template = case[0].as_str().unwrap();
-                // By its grammar, RFC 6570 does not allow `'`.
+                // The grammar of RFC 6570 does not allow `'`.
                 let Ok(parsed) = UriTemplate::parse(&format!("x:{template}")) else {
                     assert!(template.contains('\''), "{template}");
                     continue;

@@ -1,4 +1,4 @@
-//! Binds the admin address, before components load, so that it can report the progress of the start.
+//! Binds the admin address before components load, so that the address can report the progress of the start.
 
 use super::{App, RunError};
 use crate::config::Config;
@@ -6,14 +6,14 @@ use larder_admin as admin;
 use larder_mcp::Listener;
 
 impl App {
-    /// Builds the parts of a command, as `build`, with an admin address: `larder dev` serves.
+    /// Builds the parts of a command like `build`, with an admin address, for `larder dev`.
     pub(crate) async fn build_with_admin(
         mut config: Config,
         admin: Option<Listener>,
     ) -> Result<Self, RunError> {
         config.audit.to = None;
         config.telemetry = None;
-        // A command is no replica: it would check what servers watch.
+        // A command is not a replica: as a replica, it would check what servers watch.
         config.cluster = None;
         Self::wire(config, admin, None).await
     }
@@ -24,7 +24,7 @@ impl App {
 pub enum IfInUse {
     /// The server does not start.
     Fail,
-    /// The server starts without it. For stdio: clients start several servers with the same configuration.
+    /// The server starts without the address. For stdio: clients start several servers with the same configuration.
     Warn,
 }
 

@@ -1,5 +1,5 @@
-//! Tasks that keep the catalog up to date. If one of them panicked and the server continued, it would serve
-//! outdated content unnoticed. Therefore the server stops, and its supervisor restarts it.
+//! Tasks that keep the catalog up to date. If one of them panicked and the server continued, it would serve outdated
+//! content, and no error would show that. Therefore the server stops, and its supervisor restarts it.
 
 use std::panic::AssertUnwindSafe;
 

@@ -19,7 +19,7 @@ use crate::config::SecretFiles;
 /// The delay before the first retry. It doubles with each retry, up to `MAX_RETRY_DELAY`.
 const FIRST_RETRY_DELAY: Duration = Duration::from_secs(1);
 const MAX_RETRY_DELAY: Duration = Duration::from_secs(60);
-/// The delay between an event and the check, because file system events come in bursts.
+/// The delay between an event and the check. Without it, a burst of file system events would cause many checks.
 const EVENT_DELAY: Duration = Duration::from_millis(20);
 
 /// A file to watch.
@@ -27,9 +27,9 @@ pub(super) struct WatchedFile {
     /// The part of the file that `action` reloads, such as `credentials`. It identifies the watcher in logs.
     pub(super) section: &'static str,
     pub(super) path: PathBuf,
-    /// The fingerprint of the version that was applied last.
+    /// The fingerprint of the version of the file that was applied last.
     pub(super) applied: Option<FileFingerprint>,
-    /// Returns the files that this version names, with their fingerprints.
+    /// Returns the files that the current version names, with their fingerprints.
     pub(super) named_files: Box<dyn Fn() -> SecretFiles + Send>,
     /// The interval of checks without a file system event.
     pub(super) scan_interval: Duration,
@@ -45,7 +45,7 @@ pub(super) type ReloadRequest = oneshot::Sender<Result<(), String>>;
 enum Cause {
     /// The interval is over.
     Interval,
-    /// Something has changed in the folder, or the operator sent SIGHUP.
+    /// A file in the folder may have changed, or the operator sent SIGHUP.
     Wake,
     /// Somebody waits for the result of a reload.
     Request,
@@ -54,11 +54,11 @@ enum Cause {
 /// The result of a check.
 struct Checked {
     next_check: Duration,
-    /// The result of a reload; none if there was none, or if the file is still changing.
+    /// The result of a reload; none if there was no reload, or if the file is still changing.
     result: Option<Result<(), String>>,
 }
 
-/// The fingerprint of the file, and those of the files that it names.
+/// The fingerprint of the file, and the fingerprints of the files that it names.
 type Fingerprints = (Option<FileFingerprint>, SecretFiles);
 
 struct FileWatcher {
@@ -101,7 +101,8 @@ impl WatchedFile {
                         watcher = returned;
                         checked
                     }
-                    // The watcher was moved into the check that panicked. So this task panics too, and is started again.
+                    // The watcher was moved into the check that panicked, so this task panics too, and is started
+                    // again.
                     Err(Ok(panic)) => resume_unwind(panic),
                     // The runtime is shutting down.
                     Err(Err(_)) => return,
@@ -161,14 +162,14 @@ impl FileWatcher {
         self.watch = Some(FolderWatcher::new([folder], self.file.wake.clone()));
     }
 
-    /// Checks the file and returns the delay until the next check. A file that is still being written may be
-    /// valid too, so the action waits until the file has not changed for `SETTLE_TIME`.
+    /// Checks the file and returns the delay until the next check. A file that is still being written may already be
+    /// valid, so the action waits until the file has not changed for `SETTLE_TIME`.
     fn check(&mut self, cause: Cause, action: &dyn Fn() -> Result<(), String>) -> Checked {
         let wait = |next_check| Checked {
             next_check,
             result: None,
         };
-        // The watch is armed before the check, so that a change between the two is not missed.
+        // The watch is started before the check, so that a change in between is not missed.
         self.arm_watch();
         let applied = (self.file.applied, (self.file.named_files)());
         let latest = latest(&self.file.path, &applied.1);
@@ -205,7 +206,7 @@ impl FileWatcher {
     ) -> Result<(), String> {
         let result = match fingerprint {
             Some(_) => action(),
-            // No file is needed: the defaults are in effect.
+            // No file is needed, because the defaults are in effect.
             None if self.file.applied.is_none() => return Ok(()),
             None => Err(format!(
                 "{} does not exist; the previous version stays in effect",

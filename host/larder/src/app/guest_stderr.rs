@@ -1,11 +1,11 @@
-//! What guests did wrong in their last calls, for commands that run providers in their own process: what they wrote to
-//! stderr, and what the host omitted from their responses.
+//! For commands that run providers in their own process: the stderr of guests that misbehaved in their last calls, and
+//! what the host omitted from the responses of guests.
 
 use super::App;
 
 impl App {
-    /// Returns the providers of which a guest misbehaved since the last time, with the end of what the last such
-    /// guest wrote to stderr.
+    /// Returns the providers whose guests have misbehaved since the last call of this method, each with the end of the
+    /// stderr of the last such guest.
     pub fn take_guest_stderr(&self) -> Vec<(String, String)> {
         let snapshots = self
             .catalogs()
@@ -20,7 +20,7 @@ impl App {
         each.filter(|(_, stderr)| !stderr.is_empty()).collect()
     }
 
-    /// Takes the end of what a guest wrote to stderr that misbehaved, in a server with a single component.
+    /// Takes the end of the stderr of a guest that misbehaved, in a server with a single component.
     pub(crate) fn take_last_stderr(&self) -> String {
         self.take_guest_stderr()
             .into_iter()

@@ -1,8 +1,8 @@
-//! Transparent huge pages are disabled. Providers use many small memory areas; each of them could occupy a
-//! page of 2 MiB that is otherwise empty, and the first byte that a guest writes would clear a whole page.
+//! Transparent huge pages are disabled. Providers use many small memory areas. Each area could occupy a page of 2 MiB
+//! that is otherwise empty, and the first write of a guest would clear the whole page.
 
-/// Disables huge pages for all memory that is allocated from now on, even if the system enables them for all
-/// processes. The allocator does not use them anyway (its feature `no_thp`).
+/// Disables huge pages for all memory that is allocated from now on, even if the system enables them for all processes.
+/// The allocator does not use huge pages in any case (its feature `no_thp`).
 #[cfg(target_os = "linux")]
 pub(super) fn disable() {
     if let Err(error) = rustix::thread::disable_transparent_huge_pages(true) {

@@ -1,5 +1,5 @@
-//! Sockets that a service manager has opened for this process (`LISTEN_FDS`): first that of the endpoint, and
-//! optionally that of the admin address. Connections wait in them while the server starts again.
+//! Sockets that a service manager has opened for this process (`LISTEN_FDS`): first the socket of the endpoint, and
+//! optionally the socket of the admin address. Connections wait in these sockets while the server is restarted.
 
 use std::fmt;
 use std::io;
@@ -24,7 +24,7 @@ enum Socket {
 }
 
 impl InheritedSockets {
-    /// Takes them. This removes variables of the environment, so it is called before any thread starts.
+    /// Takes the sockets. This removes variables of the environment, so it is called before any thread starts.
     pub fn take() -> Self {
         let mut sockets = ListenFd::from_env();
         Self(
@@ -34,7 +34,7 @@ impl InheritedSockets {
         )
     }
 
-    /// The address of the endpoint, if its socket was inherited. All rules for addresses apply to it too.
+    /// The address of the endpoint, if its socket was inherited. All rules for addresses apply to this address too.
     pub fn endpoint_address(&self) -> Result<Option<ListenAddress>, RunError> {
         if self.0.len() > MAX_SOCKETS {
             let message = format!(
@@ -71,7 +71,7 @@ impl InheritedSockets {
 
 impl Socket {
     fn take(sockets: &mut ListenFd, number: usize) -> io::Result<Self> {
-        // The descriptor stays in its place if it is a socket of another kind.
+        // If the socket is of another kind, the descriptor stays in the list.
         if let Ok(Some(listener)) = sockets.take_tcp_listener(number) {
             return Ok(Self::Tcp(listener));
         }

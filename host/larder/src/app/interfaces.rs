@@ -9,22 +9,22 @@ use larder_model::policy::Permit;
 use larder_model::{prompt, settings, tool};
 use larder_sandbox::provider::{CallError, ListPage, Provider};
 
-/// The optional interfaces of a provider. None means that it does not export the interface, or that a call
+/// The optional interfaces of a provider. None means that the provider does not export the interface, or that a call
 /// failed.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Interfaces {
-    /// Its tools.
+    /// The tools of the provider.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<Tool>>,
-    /// Its prompts.
+    /// The prompts of the provider.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prompts: Option<Vec<Prompt>>,
-    /// Whether it supports search.
+    /// Whether the provider supports search.
     pub search: bool,
-    /// The settings that it declares.
+    /// The settings that the provider declares.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub settings: Option<Vec<Setting>>,
-    /// Calls that failed, and what was omitted from their results.
+    /// Calls that failed, and what was omitted from the results of calls.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub interface_problems: Vec<String>,
 }
@@ -32,30 +32,30 @@ pub struct Interfaces {
 /// A tool.
 #[derive(Debug, Clone, Serialize)]
 pub struct Tool {
-    /// Its name.
+    /// The name of the tool.
     pub name: String,
-    /// Its name for people.
+    /// The name of the tool for people.
     pub title: Option<String>,
-    /// What it does.
+    /// What the tool does.
     pub description: Option<String>,
     /// The JSON Schema of its arguments.
     pub input_schema: Box<RawValue>,
     /// The JSON Schema of its structured result.
     pub output_schema: Option<Box<RawValue>>,
-    /// Properties that a client may assume.
+    /// Properties of the tool that a client may assume.
     pub hints: Hints,
 }
 
 /// Properties that a client may assume; none means unspecified.
 #[derive(Debug, Clone, Serialize)]
 pub struct Hints {
-    /// It changes nothing.
+    /// The tool changes nothing.
     pub read_only: Option<bool>,
-    /// It may remove or overwrite something.
+    /// The tool may remove or overwrite something.
     pub destructive: Option<bool>,
-    /// A second call has no further effect.
+    /// A second call with the same arguments has no further effect.
     pub idempotent: Option<bool>,
-    /// It uses other systems.
+    /// The tool uses other systems.
     pub open_world: Option<bool>,
     /// A call may take long.
     pub long_running: Option<bool>,
@@ -64,24 +64,24 @@ pub struct Hints {
 /// A prompt.
 #[derive(Debug, Clone, Serialize)]
 pub struct Prompt {
-    /// Its name.
+    /// The name of the prompt.
     pub name: String,
-    /// Its name for people.
+    /// The name of the prompt for people.
     pub title: Option<String>,
-    /// What it is for.
+    /// What the prompt is for.
     pub description: Option<String>,
-    /// Its arguments.
+    /// The arguments of the prompt.
     pub arguments: Vec<Argument>,
 }
 
 /// An argument of a prompt.
 #[derive(Debug, Clone, Serialize)]
 pub struct Argument {
-    /// Its name.
+    /// The name of the argument.
     pub name: String,
-    /// Its name for people.
+    /// The name of the argument for people.
     pub title: Option<String>,
-    /// What it is.
+    /// The description of the argument.
     pub description: Option<String>,
     /// Whether a value is required.
     pub required: bool,
@@ -90,11 +90,11 @@ pub struct Argument {
 /// A setting that the provider declares.
 #[derive(Debug, Clone, Serialize)]
 pub struct Setting {
-    /// Its name.
+    /// The name of the setting.
     pub name: String,
     /// The kind of its value.
     pub kind: &'static str,
-    /// What it is for.
+    /// What the setting is for.
     pub description: String,
     /// The value that is used if none is configured.
     pub default: Option<String>,
@@ -142,7 +142,7 @@ impl Interfaces {
         interfaces
     }
 
-    /// Converts a list, and records what is wrong with it.
+    /// Converts a list, and records the problems in it.
     fn accept<T, U>(
         &mut self,
         what: &str,

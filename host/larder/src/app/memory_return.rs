@@ -1,14 +1,14 @@
-//! Returns freed memory to the system. The allocator returns memory that is free for a second, but only while a large
-//! block is freed: without this, a server keeps the memory of its busiest moment for as long as it is idle.
+//! Returns freed memory to the system. The allocator returns memory that was free for a second, but only when a large
+//! block is freed. Without this module, an idle server would keep the maximum of memory that it ever used.
 
 use std::hint::black_box;
 use std::time::Duration;
 
 use larder_runtime::drain::Drain;
 
-/// The time between two requests to the allocator. Each takes microseconds.
+/// The time between two requests to the allocator. Each request takes microseconds.
 const INTERVAL: Duration = Duration::from_secs(2);
-/// The size of a block that the allocator returns at once. Its memory is not touched.
+/// The size of a block that the allocator returns at once. The memory of the block is not touched.
 const LARGE_BLOCK: usize = 4 << 20;
 
 /// Frees a large block from time to time, until the server stops.

@@ -23,14 +23,14 @@ pub(super) const CATALOG_JSON: CatalogJson = CatalogJson {
 /// The credentials of the endpoint.
 struct Credentials {
     authenticator: Authenticator,
-    /// Whether each process of this machine can connect to the endpoint.
+    /// Whether each process on this machine can connect to the endpoint.
     is_over_tcp: bool,
 }
 
 /// A token of the issuer.
 struct Token(auth::IssuedToken);
 
-/// Returns what the admin address uses of the endpoint's credentials.
+/// Returns the credentials of the endpoint that the admin address also accepts.
 pub(super) fn operator_credentials(
     config: &Config,
     authenticator: &Authenticator,

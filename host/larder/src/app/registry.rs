@@ -22,7 +22,7 @@ impl TeamSources {
         let folder = locked_if(folder, &config);
         let (registry, references, follower) = RegistryHandle::new(config);
         follower.start(drain);
-        // References come first: a file that appears later cannot take the name of one.
+        // References come first, so that a file that appears later cannot take the name of a reference.
         Self {
             sources: vec![Box::new(references), folder],
             registry,
@@ -30,7 +30,7 @@ impl TeamSources {
     }
 }
 
-/// Serves only what is in the lock file, if the server does.
+/// Serves only the components in the lock file, if the server is configured so.
 #[cfg(feature = "registry")]
 fn locked_if(folder: Folder, registry: &RegistryConfig) -> Box<dyn Source> {
     match &registry.lock_file {
@@ -42,7 +42,7 @@ fn locked_if(folder: Folder, registry: &RegistryConfig) -> Box<dyn Source> {
     }
 }
 
-/// There is nothing to change.
+/// Without the feature, there are no components to change.
 #[cfg(not(feature = "registry"))]
 #[derive(Debug, Clone)]
 pub(super) struct RegistryHandle;

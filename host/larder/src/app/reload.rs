@@ -1,5 +1,5 @@
-//! Reloads the configuration while the server runs. Credentials are reloaded separately, so that revoking one
-//! neither waits for the folders of teams nor depends on the rest of the file being valid.
+//! Reloads the configuration while the server runs. Credentials are reloaded separately, so that the revocation of a
+//! credential does not wait for the folders of teams, and also works if the rest of the file is invalid.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -25,7 +25,7 @@ use larder_runtime::shares::Shares;
 /// How long calls of a removed team may continue.
 const REMOVAL_GRACE: Duration = Duration::from_secs(1);
 
-/// Everything that a reload changes.
+/// All parts that a reload changes.
 pub(super) struct ReloadableParts {
     pub(super) authenticator: Authenticator,
     pub(super) gateway: Gateway,
@@ -45,7 +45,7 @@ pub(super) type LogHook = Box<dyn Fn(&config::Log) + Send + Sync>;
 
 /// Reloads the configuration whenever the file changes, and on request.
 pub(super) struct Reloader {
-    /// What is in effect.
+    /// The configuration that is in effect.
     running: watch::Sender<Config>,
     needs_restart: watch::Sender<Vec<String>>,
     parts: ReloadableParts,
@@ -104,7 +104,7 @@ impl Reloader {
 
     /// Sets what is called when a reload changes what is logged.
     pub(super) fn set_log_hook(&self, hook: LogHook) {
-        // There is one subscriber for the log in a process.
+        // A process has only one subscriber for the log.
         _ = self.log_hook.set(hook);
     }
 
@@ -128,7 +128,7 @@ impl Reloader {
         self.parts.drain.supervise_restarting(task, report);
     }
 
-    /// Starts to watch the file, if one is used, and to report collisions between teams.
+    /// Starts to watch the file, if the server has a file, and to report collisions between teams.
     pub(super) fn start(self: Arc<Self>, persists_state: bool) {
         _ = self.persists_state.set(persists_state);
         self.report_collisions();
@@ -200,7 +200,7 @@ impl Reloader {
         }
     }
 
-    /// Does the same, reads the file even if it has not changed, and returns the result.
+    /// Does the same as [`Self::trigger`], reads the file even if it has not changed, and returns the result.
     pub(super) async fn reload(&self) -> Reloaded {
         self.scan_and_reopen();
         let mut errors = Vec::new();
@@ -301,7 +301,7 @@ impl Reloader {
         self.finish_changes(changes);
     }
 
-    /// Starts the tasks of new teams, and stops those of removed ones.
+    /// Starts the tasks of new teams, and stops the tasks of removed teams.
     fn finish_changes(&self, changes: TeamChanges) {
         let persists_state = self.persists_state.get().copied().unwrap_or_default();
         for team in changes.added {

@@ -38,7 +38,7 @@ impl App {
     pub async fn finish(self) -> bool {
         let in_time = self.drain.finish(self.reloader.shutdown_grace()).await;
         let in_time = self.log_drain.finish(FLUSH_TIMEOUT).await && in_time;
-        // A client may keep its admin connection open, so this does not count.
+        // A client may keep its admin connection open, so the result is ignored.
         self.admin_drain.finish(ADMIN_TIMEOUT).await;
         in_time
     }
@@ -70,7 +70,7 @@ impl App {
             },
             () = shutdown_signals.next() => {
                 tracing::warn!("stopped immediately");
-                // End all requests before the audit log closes.
+                // All requests end before the audit log closes.
                 self.drain.finish(Duration::ZERO).await;
             }
         }
@@ -89,7 +89,7 @@ impl App {
 fn serving_result(ended: Result<Option<io::Result<()>>, JoinError>) -> Result<(), RunError> {
     match ended {
         Ok(Some(Ok(()))) => Ok(()),
-        // A client that disconnects in the middle of a line just disconnected.
+        // A client that disconnects in the middle of a line has only disconnected.
         Ok(Some(Err(error))) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         Ok(Some(Err(error))) => Err(error.into()),
         // The drain has already logged a task that panicked or was dropped.

@@ -8,7 +8,7 @@ use larder_core::catalog::{Catalog, Collision, Offer};
 use larder_model::name::TeamName;
 use larder_model::policy::Grant;
 
-/// What is served and what is not, in all teams.
+/// The content of all teams: what is served and what is not served.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Served {
     /// The providers that are served.
@@ -17,50 +17,51 @@ pub struct Served {
     pub rejected: Vec<Rejected>,
     /// Revisions that wait for `larder approve`, as sentences.
     pub pending_approval: Vec<String>,
-    /// Which providers offer the same URIs and templates, as sentences. Only one of the providers serves each.
+    /// Which providers offer the same URIs and templates, as sentences. Only one of the providers serves each of these.
     pub collisions: Vec<String>,
 }
 
 /// One provider.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Provider {
-    /// Its team, if the configuration has teams.
+    /// The team of the provider, if the configuration has teams.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub team: Option<String>,
-    /// Its name.
+    /// The name of the provider.
     pub name: String,
     /// The digest of its component.
     pub digest: String,
-    /// Its display name.
+    /// The display name of the provider.
     pub title: Option<String>,
-    /// Its version.
+    /// The version of the provider.
     pub version: Option<String>,
     /// A short description.
     pub summary: Option<String>,
-    /// Its instructions for models.
+    /// The instructions of the provider for models.
     pub instructions: Option<String>,
-    /// The URI prefixes that it claims.
+    /// The URI prefixes that the provider claims.
     pub claims: Vec<String>,
     /// The listed URIs.
     pub resources: Vec<String>,
-    /// Its URI templates.
+    /// The URI templates of the provider.
     pub templates: Vec<String>,
     /// The names of the tools that clients can call.
     pub tools: Vec<String>,
     /// The names of the prompts that clients can get.
     pub prompts: Vec<String>,
-    /// Whether it has more resources than `resources` contains.
+    /// Whether the provider has more resources than `resources` contains.
     pub has_more: bool,
-    /// What was omitted from its lists, and why.
+    /// What was omitted from the lists of the provider, and why.
     pub omitted: Vec<String>,
-    /// Settings that are unknown, missing or invalid, by its own declarations.
+    /// Settings that are unknown, missing or invalid, according to the provider's declarations.
     pub setting_problems: Vec<String>,
     /// Settings that work, but should be configured in another way.
     pub setting_warnings: Vec<String>,
-    /// Whether it has no resources, templates, tools or prompts. A search alone finds nothing.
+    /// Whether the provider has no resources, templates, tools or prompts. The search of such a provider has no
+    /// results.
     #[serde(skip)]
     pub has_no_content: bool,
-    /// Its grant, which is not serialized because it contains secrets.
+    /// The grant of the provider, which is not serialized because it contains secrets.
     #[serde(skip)]
     pub grant: Arc<Grant>,
 }
@@ -68,16 +69,16 @@ pub struct Provider {
 /// A component that could not be loaded.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Rejected {
-    /// Its team, if the configuration has teams.
+    /// The team of the component, if the configuration has teams.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub team: Option<String>,
-    /// Its file.
+    /// The file of the component.
     pub file: String,
     /// The digest of the file, if it could be read.
     pub digest: Option<String>,
-    /// Why it was rejected.
+    /// Why the component was rejected.
     pub reason: String,
-    /// The end of what its guest wrote to stderr, without secrets, if it misbehaved.
+    /// If the guest misbehaved: the end of what it wrote to stderr, without secrets.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub stderr: String,
 }
@@ -171,7 +172,7 @@ impl Provider {
         full_name(self.team.as_deref(), &self.name)
     }
 
-    /// Summarizes what it offers: `12 resources, 1 template, 3 tools`, or its claims if it lists no resources.
+    /// Summarizes what the provider offers: `12 resources, 1 template, 3 tools`. If it lists no resources, its claims.
     pub fn counts(&self) -> String {
         let more = if self.has_more { "+" } else { "" };
         let resources = quantity(self.resources.len(), more, "resource");

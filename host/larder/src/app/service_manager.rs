@@ -1,5 +1,5 @@
 //! Notifies the service manager (systemd, through `NOTIFY_SOCKET`) when the server is ready and when it stops. With
-//! `WatchdogSec`, also notifies it regularly that the server works. Without a service manager, nothing is sent.
+//! `WatchdogSec`, also sends regular notifications that the server works. Without a service manager, nothing is sent.
 
 use std::time::Duration;
 
@@ -17,7 +17,8 @@ pub(super) fn stopping() {
     send(&[NotifyState::Stopping, NotifyState::Status("shutting down")]);
 }
 
-/// Reports that the server works, at half of the interval after which it would be restarted, until it stops.
+/// Reports that the server works, until it stops. The interval of the reports is half of the interval after which the
+/// server would be restarted.
 pub(super) async fn watch(drain: Drain) {
     let Some(timeout) = sd_notify::watchdog_enabled().filter(|timeout| !timeout.is_zero()) else {
         return;

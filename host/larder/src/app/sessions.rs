@@ -1,4 +1,4 @@
-//! Where the sessions of legacy clients are kept, so that they continue after a restart, and at other replicas.
+//! Where the sessions of legacy clients are stored, so that they continue after a restart and at other replicas.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,8 +12,9 @@ use larder_model::name::Digest;
 const FOLDER: &str = "sessions";
 
 impl App {
-    /// Shares sessions with the other replicas, if there are any. Otherwise keeps them in the state folder. If that is
-    /// impossible, they end with the server, as they do where clients cannot find the restarted server.
+    /// Shares sessions with the other replicas, if there are any. Otherwise stores them in the state folder. If that is
+    /// impossible, the sessions end with the server. Sessions also end with a server whose clients cannot find it after
+    /// a restart.
     pub(super) async fn keep_sessions(&self) {
         if let Some(replicas) = &self.replicas {
             return replicas.share_sessions(&self.endpoint);
@@ -32,7 +33,7 @@ impl App {
 }
 
 /// Each address has a folder of its own, because servers for other folders may share the state folder. A port that the
-/// operating system chooses is another one after a restart.
+/// operating system chooses is different after a restart.
 fn folder(config: &Config) -> Option<PathBuf> {
     let address = match &config.endpoint.listen {
         ListenAddress::Tcp(address) if address.port() == 0 => return None,

@@ -7,8 +7,8 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use larder_runtime::drain::Drain;
 
-/// Shutdown signals, received from the moment of creation: a signal is not lost while nothing waits for it.
-/// If the handlers cannot be installed, signals end the process as by default.
+/// Shutdown signals. They are received from the moment of creation: a signal is not lost if no task waits for it. If
+/// the handlers cannot be installed, signals end the process, which is the default.
 #[cfg(unix)]
 pub(crate) struct ShutdownSignals(Option<(Signal, Signal, Option<Signal>)>);
 
@@ -50,7 +50,7 @@ impl ShutdownSignals {
     }
 }
 
-/// SIGHUP, with which an operator requests a scan and a reload. It is received from the moment of creation.
+/// SIGHUP, with which an operator requests a scan and a reload. The signal is received from the moment of creation.
 #[cfg(unix)]
 pub(super) struct HangupSignals(Option<Signal>);
 
@@ -95,7 +95,7 @@ impl ShutdownSignals {
         Self
     }
 
-    /// The same as `new`: this system does not signal the end of a terminal.
+    /// Same as `new`, because this system does not signal the end of a terminal.
     pub(crate) fn for_terminal() -> Self {
         Self
     }

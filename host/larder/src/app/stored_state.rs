@@ -1,6 +1,6 @@
-//! What is stored for a plugins folder, when its key changes: earlier versions resolved the links in the path of the folder,
-//! and a configuration can name the state later. The first start with a new key copies what the earlier key has, so that a
-//! server of an earlier version still finds it.
+//! Handles changed keys of the state that is stored for a plugins folder: earlier versions resolved the links in the
+//! path of the folder, and a configuration can name the state later. The first start with a new key copies the state of
+//! the earlier key, so that a server of an earlier version still finds that state.
 
 use std::path::Path;
 
@@ -14,8 +14,8 @@ use larder_runtime::health::{Health, Impact};
 /// Maximum number of other keys in a message.
 const MAX_KEYS: usize = 3;
 
-/// Takes over what an earlier version stored for a team, if nothing is stored under its key. Problems are reported to
-/// health: the server works without it, but providers wait for approval. Blocks the calling thread.
+/// Copies the state that an earlier version stored for a team, if nothing is stored under the current key. Problems are
+/// reported to health: the server works without that state, but providers wait for approval. Blocks the calling thread.
 pub(super) fn take_over(team: &Team, state_dir: &Path, health: &Health) {
     let name = &team.reconcile.team;
     let problem = missing_state(team, state_dir).or_else(|| try_take_over(team, state_dir).err());
@@ -57,14 +57,14 @@ fn try_take_over(team: &Team, state_dir: &Path) -> Result<(), String> {
 pub(crate) fn use_stored_keys(config: &mut Config) {
     for team in config.teams.values_mut() {
         let key = team.reconcile.approvals.used_instead(earlier_keys(team));
-        // What cannot be read is reported where it is needed.
+        // An error of reading is reported by the code that needs the state.
         if let Ok(Some(key)) = key {
             team.reconcile.approvals = Approvals::new(&config.state_dir, &key);
         }
     }
 }
 
-/// Whether something is stored in a folder for a team. What this user cannot read is not.
+/// Whether something is stored in a folder for a team. State that this user cannot read does not count.
 pub(crate) fn is_stored(team: &Team, state_dir: &Path) -> bool {
     let Ok(stored) = Approvals::stored(state_dir) else {
         return false;
@@ -73,7 +73,8 @@ pub(crate) fn is_stored(team: &Team, state_dir: &Path) -> bool {
     is_key(team.reconcile.approvals.key()) || earlier_keys(team).iter().any(is_key)
 }
 
-/// Says that nothing is stored for a team, but something for other folders: its folder may have been moved.
+/// Reports that nothing is stored for a team, while state for other folders exists: the folder of the team may have
+/// been moved.
 pub(crate) fn missing_state(team: &Team, state_dir: &Path) -> Option<String> {
     let approvals = &team.reconcile.approvals;
     let name = &team.reconcile.team;

@@ -35,14 +35,14 @@ pub(super) struct Team {
     pub(super) signals: SignalSender,
     /// `None` if the configuration has no teams: fair sharing concerns only several teams.
     pub(super) quota_usage: Option<Arc<QuotaUsage>>,
-    /// The drain of its tasks and calls: it can be stopped alone.
+    /// The drain of the team's tasks and calls. It can be stopped alone.
     pub(super) drain: Drain,
     pub(super) key_value: KeyValueStore,
     /// Changes the components that come from registries.
     pub(super) registry: RegistryHandle,
-    /// What is shown of its full-text index.
+    /// The progress of the full-text index, which operators see.
     pub(super) index_progress: IndexProgress,
-    /// What is shown of its components.
+    /// The components of the team, which operators see.
     pub(super) components: Components,
     reconcile: Reconciler,
     change_detector: ChangeDetector,
@@ -52,11 +52,11 @@ pub(super) struct Team {
     span: tracing::Span,
 }
 
-/// What all teams share.
+/// The services that all teams share.
 #[derive(Clone)]
 pub(super) struct SharedServices {
     pub(super) sandbox: Arc<Sandbox>,
-    /// The other replicas of this server, if it has some.
+    /// The other replicas of this server; none if it has no replicas.
     pub(super) replicas: Option<Replicas>,
     pub(super) drain: Drain,
     pub(super) health: Health,
@@ -65,7 +65,7 @@ pub(super) struct SharedServices {
     pub(super) change_detector: change_detector::Config,
     /// The folder with the values that providers store, and with the full-text indexes.
     pub(super) state_dir: PathBuf,
-    /// Whether this is a server, and not a single command.
+    /// Whether this process is a server instead of a single command.
     pub(super) is_server: bool,
     pub(super) text_indexes: TextIndexes,
 }
@@ -124,7 +124,7 @@ impl Team {
         }
     }
 
-    /// Loads the components of its sources, or as many as possible within these limits.
+    /// Loads the components of the team's sources. With limits, loads as many as possible within them.
     pub(super) async fn load(&mut self, limits: Option<StartLimits>) {
         let loading = async {
             match limits {

@@ -1,5 +1,6 @@
-//! Reports collisions between teams with common callers to operators: in the status, on the page and in the log. They are
-//! notices and no problems: the order of the teams, which an operator configured, decides who is served.
+//! Reports collisions between teams with common callers to operators: in the status, on the page and in the log. A
+//! collision is a notice and not a problem: the operator configured the order of the teams, and this order decides
+//! which team's resource is served.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The teams that are served. A reload of the configuration adds and removes some while requests are served.
+//! The teams that are served. A reload of the configuration adds and removes teams while requests are served.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -33,7 +33,7 @@ pub(super) struct RunningTeam {
     config_handle: ConfigHandle,
     registry: RegistryHandle,
     wake: Arc<Notify>,
-    /// The drain of everything that belongs to the team.
+    /// The drain of all tasks and calls of the team.
     drain: Drain,
 }
 
@@ -61,7 +61,7 @@ impl RunningTeams {
         }
     }
 
-    /// Sets the teams and their configurations. What applies to a team that stays is applied at once.
+    /// Sets the teams and their configurations. Changes of a team that stays are applied at once.
     pub(super) fn set(&self, configs: &BTreeMap<TeamName, config::Team>) -> TeamChanges {
         let mut teams = self.lock();
         let is_gone = |name: &TeamName, _: &mut RunningTeam| !configs.contains_key(name);
@@ -89,12 +89,12 @@ impl RunningTeams {
         changes
     }
 
-    /// Returns what is shown of the teams, and stays current.
+    /// Returns the data of the teams that operators see. The receiver stays current.
     pub(super) fn views(&self) -> watch::Receiver<Vec<TeamView>> {
         self.views.subscribe()
     }
 
-    /// Returns what the gateway needs of each team.
+    /// Returns the parts of each team that the gateway needs.
     pub(super) fn gateway_parts(&self) -> Vec<(Reader, SignalSender)> {
         self.lock()
             .values()
@@ -112,7 +112,7 @@ impl RunningTeams {
         with_index.collect()
     }
 
-    /// Returns the quotas of the teams that have one.
+    /// Returns the quotas of the teams that have a quota.
     pub(super) fn quotas(&self) -> Vec<(TeamName, Arc<QuotaUsage>)> {
         let teams = self.lock();
         teams
@@ -132,7 +132,7 @@ impl RunningTeams {
 }
 
 impl RunningTeam {
-    /// Stops everything that belongs to the team, and deletes the text in its full-text index.
+    /// Stops all tasks and calls of the team, and deletes the text in its full-text index.
     pub(super) async fn remove(self, grace: Duration) {
         self.drain.finish(grace).await;
         if let Err(error) = self.view.index.forget_all().await {

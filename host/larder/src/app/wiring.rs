@@ -278,15 +278,15 @@ fn folders(config: &Config) -> Folders {
     }
 }
 
-/// Returns what the admin address shows of the other replicas.
+/// Returns the data of the other replicas for the admin address.
 fn cluster_source(
     replicas: Option<Replicas>,
 ) -> Box<dyn Fn() -> Option<larder_admin::Cluster> + Send + Sync> {
     Box::new(move || replicas.as_ref().map(Replicas::status))
 }
 
-/// Removes old files from the compilation cache, some time after the start: there can be thousands of them,
-/// and the start has more urgent work.
+/// Removes old files from the compilation cache, some time after the start: there can be thousands of files, and other
+/// work at the start is more urgent.
 async fn sweep_cache_later(sandbox: Arc<Sandbox>, drain: Drain) {
     if drain
         .run_until_stopping(tokio::time::sleep(CACHE_SWEEP_DELAY))
@@ -306,8 +306,8 @@ fn authenticator(config: &Config, drain: &Drain) -> Authenticator {
     )
 }
 
-/// Returns what the admin address shows of the issuer. Clients on stdio have no credentials, so its keys are not even
-/// fetched there.
+/// Returns the state of the issuer for the admin address. Clients on stdio have no credentials, so the issuer's keys
+/// are not fetched for them.
 fn issuer_source(
     config: &Config,
     authenticator: &Authenticator,

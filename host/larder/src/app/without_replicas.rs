@@ -11,7 +11,7 @@ use larder_runtime::drain::Drain;
 use larder_runtime::health::Health;
 use larder_runtime::metrics::Metrics;
 
-/// There is no value of this type.
+/// This type has no values.
 #[derive(Clone)]
 pub(super) enum Replicas {}
 

@@ -22,7 +22,8 @@ use larder_model::name::TeamName;
 
 /// The number of digits of a shortened digest.
 const SHORT_DIGEST: usize = 12;
-/// The number of digits of a shortened id. Whoever writes `NAME.toml` must not find a request with the same digits.
+/// The number of digits of a shortened id. With fewer digits, the author of a `NAME.toml` could find a request with the
+/// same digits.
 const SHORT_ID: usize = 32;
 
 /// Approve the pending grant requests of a component, or list all that are pending
@@ -100,7 +101,7 @@ impl Approve {
         self.decide_here(&pending, &config.audit)
     }
 
-    /// Says why the command cannot be applied to these requests. `None` if it can.
+    /// Returns why the command cannot be applied to these requests. `None` if it can be applied.
     fn not_applicable(&self, name: &str, pending: &[Described<'_>]) -> Option<String> {
         if pending.is_empty() {
             return Some(format!(
@@ -241,7 +242,7 @@ impl<'a> Described<'a> {
     }
 }
 
-/// Returns what was rejected of a provider, which can still be approved.
+/// Returns the rejected requests of a provider. They can still be approved.
 fn rejected(
     approvals: &[Approvals],
     name: &str,
@@ -260,7 +261,7 @@ fn rejected(
     Ok(found)
 }
 
-/// Records a decision in the audit log of the server, before it takes effect.
+/// Records a decision in the audit log of the server, before the decision takes effect.
 fn record(
     one: &PendingApprovalRecord,
     operation: &'static str,
@@ -331,7 +332,7 @@ fn short(digest: &str) -> String {
     digest.chars().take(SHORT_DIGEST).collect()
 }
 
-/// Accepts a digest as other commands print it, also a shortened one.
+/// Accepts a digest as other commands print it, including a shortened digest.
 fn parse_digest(text: &str) -> Result<String, String> {
     parse_digits(text.strip_prefix("sha256:").unwrap_or(text), SHORT_DIGEST)
 }

@@ -88,7 +88,8 @@ impl From<AbilityArg> for Ability {
     }
 }
 
-/// Prints the command that makes Go use the runtime module in the folder, which it would fetch otherwise.
+/// Prints the command that makes Go use the runtime module in the folder. Without this command, Go would fetch the
+/// module.
 fn print_go_mod_command(folder: &Path) {
     let module = "go.bytecodealliance.org/pkg";
     let pkg = folder.join("pkg");

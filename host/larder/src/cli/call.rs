@@ -47,7 +47,7 @@ impl Call {
         if self.json {
             out::json(&result)?
         } else if result.is_error {
-            // What went wrong is no result that a script could use.
+            // The text of an error is not a result that a script can use.
             show(&result, true).lines().for_each(out::note)
         } else {
             out::text(&show(&result, out::is_terminal()))?
@@ -56,7 +56,7 @@ impl Call {
     }
 }
 
-/// Converts values to the types that the schema of the tool names.
+/// Converts values to the types in the schema of the tool.
 fn typed(tool: Option<&Tool>, arguments: Vec<(String, String)>) -> Map<String, Value> {
     let is_text = |name: &str| {
         tool.is_some_and(|tool| tool.input_schema["properties"][name]["type"] == "string")
@@ -72,7 +72,7 @@ fn typed(tool: Option<&Tool>, arguments: Vec<(String, String)>) -> Map<String, V
     pairs.collect()
 }
 
-/// Shows texts as they are, and says what else there is.
+/// Shows texts without a change, and names the other content.
 fn show(result: &ToolResult, terminal: bool) -> String {
     let mut shown = String::new();
     for block in &result.content {
@@ -96,7 +96,7 @@ fn show(result: &ToolResult, terminal: bool) -> String {
     shown
 }
 
-/// Returns the text of a block of content, or a description of what it is.
+/// Returns the text of a block of content, or a description of the block.
 pub(super) fn block_text(block: &Value) -> String {
     let field = |value: &Value, key: &str| value[key].as_str().unwrap_or_default().to_owned();
     match block["type"].as_str() {

@@ -64,12 +64,12 @@ struct Findings {
     is_invalid: bool,
     /// Problems of the configuration.
     faults: Vec<String>,
-    /// What is unusual in the configuration, but no problem.
+    /// What is unusual in the configuration but not a problem.
     warnings: Vec<String>,
     /// What was tested over the network.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     online: Vec<OnlineCheck>,
-    /// The grants of each provider that has or requests any.
+    /// The grants of each provider that has grants or requests grants.
     grants: Vec<GrantReport>,
     #[serde(flatten)]
     served: Served,
@@ -154,7 +154,7 @@ impl Findings {
             .extend(sockets.filter_map(|(_, listen, _)| no_socket_folder(listen)));
         self.faults
             .extend(config.teams.values().flat_map(unused_sections));
-        // Named as in errors.
+        // The file is named as in errors.
         let file = config.overrides.config.clone();
         let file = file.unwrap_or_else(|| config::DEFAULT_FILE.into());
         let warnings = config.warnings.iter();
@@ -202,7 +202,7 @@ impl Findings {
     }
 }
 
-/// Reports a provider without content, such as one that serves files and was not granted a folder.
+/// Reports a provider without content, for example a provider that serves files and has no folder.
 fn no_content(provider: &Provider) -> String {
     let summary = provider
         .summary
@@ -215,7 +215,7 @@ fn no_content(provider: &Provider) -> String {
     )
 }
 
-/// Reports several teams without authentication for any of them.
+/// Reports several teams if none of them has authentication.
 fn no_access(config: &Config) -> Option<String> {
     let error = config.clone().over_http().err()?;
     config.clone().over_stdio().err()?;
@@ -234,7 +234,7 @@ fn no_socket_folder(listen: &ListenAddress) -> Option<String> {
     ))
 }
 
-/// Reports `[provider.NAME]` sections without a component. A misspelt name would go unnoticed otherwise.
+/// Reports `[provider.NAME]` sections without a component. Otherwise a misspelt name would not be found.
 fn unused_sections(team: &Team) -> impl Iterator<Item = String> {
     let plugins = &team.plugins;
     let section = if team.quota.is_some() {

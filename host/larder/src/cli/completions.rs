@@ -1,6 +1,6 @@
 //! Shell completion. The script of each shell calls this program again, with a variable in the environment, to get the
-//! candidates for the current word. Nothing is printed except candidates: an error would appear in the middle of what
-//! the user is typing.
+//! candidates for the current word. Only candidates are printed, because an error would appear in the middle of the
+//! line that the user is typing.
 
 mod bash;
 mod served;
@@ -41,19 +41,19 @@ impl Completions {
     }
 }
 
-/// Prints the candidates if a completion script runs this process. Returns whether it does.
+/// Prints the candidates if a completion script started this process. Returns whether a completion script started it.
 pub(super) fn answer(arguments: Vec<OsString>) -> bool {
     let current_dir = std::env::current_dir().ok();
     let completion = CompleteEnv::with_factory(command)
         .var(VARIABLE)
         .shells(SHELLS);
-    // An error is a request by something else than our scripts, or a pipe that was closed.
+    // An error means that the request is not from our scripts, or that the pipe was closed.
     completion
         .try_complete(arguments, current_dir.as_deref())
         .unwrap_or(true)
 }
 
-/// The command line, where only arguments that are paths are completed with names of files.
+/// The command line. Names of files complete only arguments that are paths.
 fn command() -> Command {
     without_file_names(Cli::command())
 }
@@ -74,7 +74,7 @@ fn script(shell: Shell) -> io::Result<Vec<u8>> {
         Shell::Fish => &Fish,
         Shell::PowerShell => &Powershell,
         Shell::Zsh => &Zsh,
-        // Bash is the only other one.
+        // Bash is the only other shell.
         _ => &Bash,
     };
     let mut script = Vec::new();

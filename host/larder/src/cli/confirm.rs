@@ -1,10 +1,10 @@
-//! Asks for confirmation on a terminal. Scripts use `--yes`.
+//! Requests confirmation on a terminal. Scripts use `--yes`.
 
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 
 use super::out;
 
-/// Asks a question. `action` is what `--yes` would do without asking, such as `approve`.
+/// Shows a question and reads the answer. `action` is what `--yes` would do without the question, such as `approve`.
 pub(super) fn confirm(question: &str, action: &str) -> io::Result<bool> {
     if !io::stdin().is_terminal() {
         out::note(&format!(

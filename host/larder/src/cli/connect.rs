@@ -197,7 +197,7 @@ impl ServerChoice {
     }
 }
 
-/// Accepts names that every client accepts, and that can be a part of a file name.
+/// Accepts names that all clients accept and that can be part of a file name.
 fn parse_name(name: &str) -> Result<String, String> {
     let is_valid = |char: char| char.is_ascii_alphanumeric() || matches!(char, '-' | '_');
     if (1..=64).contains(&name.len()) && name.chars().all(is_valid) {

@@ -37,7 +37,7 @@ pub(super) struct ConnectionArgs {
     /// Run the components in this folder instead of connecting to a server
     #[arg(long, value_name = "DIR", conflicts_with = "url")]
     plugins: Option<PathBuf>,
-    /// The team of the configuration that the client belongs to.
+    /// The team of the configuration to which the client belongs.
     #[arg(skip)]
     team: Option<TeamName>,
 }
@@ -60,8 +60,7 @@ enum Target {
 }
 
 impl ConnectionArgs {
-    /// Sets the team of the configuration that the client belongs to. A remote server determines the team
-    /// itself.
+    /// Sets the team of the configuration to which the client belongs. A remote server determines the team itself.
     pub(super) fn with_team(self, team: TeamArg) -> Self {
         Self {
             team: team.team,
@@ -154,7 +153,7 @@ fn with_revision(builder: ClientBuilder, revision: Option<Revision>) -> ClientBu
 }
 
 impl ClientFactory {
-    /// Lets a server in this process follow changes of its folder from now on.
+    /// From now on, a server in this process follows changes of its folder.
     pub(super) fn follow_changes(&mut self) {
         if let Target::InProcess(app) = &mut self.target {
             app.start_updates();

@@ -1,4 +1,4 @@
-//! What `larder tools` and `larder prompts` have in common: they list the definitions of a server or a folder.
+//! The common parts of `larder tools` and `larder prompts`, which list the definitions of a server or a folder.
 
 use clap::Args;
 use serde::Serialize;
@@ -14,7 +14,7 @@ use larder_client::{Client, ClientError, Page};
 
 /// A tool or a prompt.
 pub(super) trait Definition: Serialize + Sized {
-    /// What all of them are called, also in JSON.
+    /// The plural name of the items, which is also the key in JSON.
     const PLURAL: &str;
     /// The title of the first column.
     const TITLE: &str;
@@ -24,7 +24,7 @@ pub(super) trait Definition: Serialize + Sized {
 
     fn name(&self) -> &str;
 
-    /// The arguments with whether they are required.
+    /// The arguments, and whether each argument is required.
     fn arguments(&self) -> Vec<(&str, bool)>;
 
     /// A description, or else a title.

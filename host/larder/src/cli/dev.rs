@@ -106,7 +106,7 @@ async fn serve(
              `larder dev --once` builds the component that you deploy",
         );
     }
-    // The other future is dropped, which kills a running build.
+    // If this future is dropped, a running build is killed.
     tokio::select! {
         ended = follow(project, &mut builder, &mut loader) => ended,
         served = app.serve_http(listener) => Ok(served.map(|()| Outcome::Success)?),

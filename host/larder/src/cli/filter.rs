@@ -30,11 +30,11 @@ pub(super) struct FilterArgs {
     text: Option<String>,
 }
 
-/// Accepts any kind, since providers choose them, and offers common ones for completion.
+/// Accepts any kind, because providers choose the kinds. Offers common kinds for completion.
 #[derive(Debug, Clone)]
 pub(super) struct KindParser;
 
-/// The kinds that the contract and the providers for general use name.
+/// The kinds that the contract and the general providers name.
 const COMMON_KINDS: [&str; 3] = ["database-table", "file", "fixture"];
 
 impl TypedValueParser for KindParser {

@@ -1,4 +1,4 @@
-//! `larder forget`: deletes what is stored for a provider.
+//! `larder forget`: deletes the values and the indexed text of a provider.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -106,7 +106,7 @@ impl Forget {
         }
     }
 
-    /// Returns the team of the provider, which must be given if there are several.
+    /// Returns the team of the provider. If there are several teams, the team must be given.
     fn team(&self, teams: BTreeMap<TeamName, Team>) -> Result<(TeamName, Team), String> {
         let mut teams: Vec<_> = teams.into_iter().collect();
         teams.retain(|(name, _)| self.team.team.as_ref().is_none_or(|team| team == name));
@@ -140,7 +140,7 @@ impl Forget {
         if !self.confirm(&format!("delete {} of {}?", shown(amount), self.name))? {
             return Ok(not_deleted("it was not confirmed"));
         }
-        // Recorded before it takes effect.
+        // The deletion is recorded before it takes effect.
         let operator = config::operator_name();
         let event = AuditEvent {
             subject: Some(&operator),
@@ -215,7 +215,7 @@ impl Forget {
         Outcome::Success
     }
 
-    /// Asks for confirmation on a terminal. Scripts use `--yes`.
+    /// Requests confirmation on a terminal. Scripts use `--yes`.
     fn confirm(&self, question: &str) -> io::Result<bool> {
         if self.yes {
             return Ok(true);

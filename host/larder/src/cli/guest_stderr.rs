@@ -3,12 +3,12 @@
 
 use super::{out, sanitize};
 
-/// The maximum number of lines that are shown. A traceback ends with what matters.
+/// The maximum number of lines that are shown. The important lines of a traceback are at its end.
 const MAX_LINES: usize = 12;
 /// The maximum number of characters of a line.
 const MAX_LINE_LENGTH: usize = 300;
 
-/// What is printed above the lines.
+/// The line above the lines of stderr.
 pub(super) const HEADING: &str = "stderr of the guest:";
 
 /// Returns the last lines, safe for a terminal. Empty if the guest wrote nothing.

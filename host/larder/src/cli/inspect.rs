@@ -1,4 +1,4 @@
-//! `larder inspect`: shows what a component imports and requests, and what it offers without any grant.
+//! `larder inspect`: shows what a component imports and requests, and what it offers without grants.
 
 mod component_info;
 mod interfaces;
@@ -54,26 +54,27 @@ pub(super) struct Inspect {
 /// The results, as printed with `--json`.
 #[derive(Debug, Serialize)]
 pub(super) struct Findings {
-    /// Its file, or its reference.
+    /// The file of the component, or its reference.
     file: String,
     size: u64,
     digest: String,
     #[serde(flatten)]
     info: ComponentInfo,
-    /// None if it was rejected.
+    /// The offers of the provider; none if the component was rejected.
     offers: Option<Provider>,
     #[serde(flatten)]
     interfaces: Interfaces,
     pub(super) rejected: Option<String>,
-    /// The end of what the guest wrote to stderr, if it misbehaved.
+    /// If the guest misbehaved: the end of what it wrote to stderr.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     stderr: Vec<String>,
-    /// What a registry has beside the component.
+    /// What a registry stores in addition to the component.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     published: Option<Published>,
-    /// What its NAME.toml requests, and which of that is granted. None if it requests nothing.
+    /// What the NAME.toml of the component requests, and which of these requests are granted. None if it requests
+    /// nothing.
     grants: Option<GrantReport>,
-    /// Whether a configuration was given, which determines what is granted.
+    /// Whether a configuration was given. It determines what is granted.
     #[serde(skip)]
     configured: bool,
 }
@@ -110,7 +111,8 @@ impl Findings {
         Ok(Outcome::success_if(self.rejected.is_none() && is_trusted))
     }
 
-    /// Returns why it can never be served. What only fails without settings or grants is no such reason.
+    /// Returns why the component can never be served. A failure that only settings or grants would prevent is not such
+    /// a reason.
     #[cfg(feature = "registry")]
     pub(super) fn refusal(&self) -> Option<&String> {
         let is_provider = self.info.contract.is_some() && !self.info.has_unknown_imports();
@@ -150,8 +152,8 @@ async fn examine(
     })
 }
 
-/// Returns the grant report, and whose signatures are trusted. Without a configuration the report only contains
-/// requests, and nobody is trusted.
+/// Returns the grant report, and the trusted signers. Without a configuration, the report only contains requests, and
+/// no signer is trusted.
 fn grants(
     file: &Path,
     config: Option<PathBuf>,
@@ -189,12 +191,12 @@ fn nobody() -> Arc<dyn SignatureVerifier> {
     Arc::new(NoVerification)
 }
 
-/// What loading a component showed.
+/// The results of loading a component.
 struct Loaded {
     offers: Option<Provider>,
     interfaces: Interfaces,
     rejected: Option<String>,
-    /// The end of what the guest wrote to stderr, if it misbehaved.
+    /// If the guest misbehaved: the end of what it wrote to stderr.
     stderr: String,
 }
 

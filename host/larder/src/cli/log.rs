@@ -44,7 +44,7 @@ impl ProcessLog {
     }
 }
 
-/// The client of NATS reports each attempt to connect. What matters of it is reported by `larder-cluster`.
+/// The client of NATS reports each attempt to connect. `larder-cluster` reports the important events.
 fn env_filter(filter: &str) -> EnvFilter {
     EnvFilter::new(format!("async_nats=off,{filter}"))
 }
@@ -79,7 +79,7 @@ pub(super) fn start(log: &Log) -> ProcessLog {
     }
 }
 
-/// Logs errors only, unless the configuration sets a filter. For commands whose output contains what matters.
+/// Logs only errors, unless the configuration sets a filter. For commands whose output contains the important messages.
 pub(super) fn start_quietly(log: &Log) {
     let filter = if log.filter == "info" {
         "error"

@@ -30,7 +30,7 @@ pub(super) fn bytes(bytes: &[u8]) -> io::Result<()> {
 /// Prints JSON. Escapes control characters, so that it is safe on a terminal.
 pub(super) fn json<T: Serialize>(value: &T) -> io::Result<()> {
     let json = serde_json::to_string_pretty(value)?;
-    // Line breaks of the layout stay; those in strings are escaped already.
+    // Line breaks of the layout stay. Line breaks in strings are already escaped.
     text(&format!("{}\n", sanitize::lines(&json)))
 }
 

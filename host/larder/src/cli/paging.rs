@@ -34,7 +34,7 @@ pub(super) async fn all_items<T>(
 mod tests {
     use super::*;
 
-    /// Fetches two pages. With `cycle`, the second one refers to the first.
+    /// Fetches two pages. With `cycle`, the second page refers to the first page.
     async fn fetch(limit: usize, cycle: bool) -> Result<Vec<u8>, CommandError> {
         all_items(limit, async |from| {
             let (items, next) = match from {

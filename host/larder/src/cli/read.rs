@@ -97,8 +97,8 @@ fn bytes(reading: &ReadResult) -> Result<Vec<u8>, CommandError> {
     Ok(all)
 }
 
-/// Formats contents for a terminal: a heading if there are several, control characters escaped, no binary
-/// content.
+/// Formats contents for a terminal: a heading if there are several contents, with escaped control characters, and
+/// without binary content.
 fn for_terminal(contents: &[Content], colour: bool) -> String {
     let mut shown = String::new();
     for content in contents {

@@ -36,7 +36,7 @@ use context::{ContextArgs, TeamAccess, component_bytes};
 use larder_model::name::ProviderName;
 use larder_registry::{Pulled, Reference, Store};
 
-/// Returns the reference that an argument is, unless it names a file.
+/// Returns the argument as a reference, unless it names a file.
 pub(super) fn reference_of(argument: &Path) -> Option<Reference> {
     let text = argument.to_str().filter(|_| !argument.exists())?;
     text.parse().ok()
@@ -55,7 +55,7 @@ pub(super) async fn inspect(reference: Reference, args: Inspect) -> Result<Outco
     findings.print(json)
 }
 
-/// Describes a component that was pulled.
+/// Describes a pulled component.
 async fn examine(
     team: &TeamAccess<'_>,
     store: &Store,

@@ -88,7 +88,7 @@ async fn call_and_listen(
     then: Option<&str>,
 ) -> Result<Outcome, CommandError> {
     let answer = listening.request(method, params.clone()).await;
-    // Signals are handled before the answer is printed, since scripts may send one after it.
+    // Signals are handled before the answer is printed, because scripts may send a signal after it.
     let mut signals = ShutdownSignals::new();
     if print(answer)? == Outcome::Negative {
         return Ok(Outcome::Negative);
@@ -124,7 +124,7 @@ async fn print_notifications(
 fn print(answer: Result<Box<RawValue>, ClientError>) -> Result<Outcome, CommandError> {
     match answer {
         Ok(result) => out::text(&line(result.get()))?,
-        // The whole error object, because scripts may need its data.
+        // The whole error object is printed, because scripts may need its data.
         Err(ClientError::Rpc(error)) => {
             out::note(&json!(error).to_string());
             return Ok(Outcome::Negative);
@@ -134,7 +134,7 @@ fn print(answer: Result<Box<RawValue>, ClientError>) -> Result<Outcome, CommandE
     Ok(Outcome::Success)
 }
 
-/// Puts JSON on one line. Its line breaks are whitespace between tokens, since those in strings are escaped.
+/// Writes JSON on one line. Its line breaks are whitespace between tokens, because line breaks in strings are escaped.
 fn line(json: &str) -> String {
     format!("{}\n", sanitize::line(json))
 }

@@ -45,7 +45,8 @@ impl Sdk {
     }
 }
 
-/// Returns the files in the folder of the SDK that it does not contain, such as those of an earlier version.
+/// Returns the files in the folder of the SDK that the SDK of this version does not contain, such as files of an
+/// earlier version.
 fn other_files(project: &Path, folder: &Path, files: &Files) -> Vec<PathBuf> {
     let mut folders = vec![folder.to_owned()];
     let mut others = Vec::new();

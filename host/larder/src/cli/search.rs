@@ -14,7 +14,7 @@ use super::team::TeamArg;
 use super::{Outcome, out};
 use larder_client::{ClientError, Page, Search as Query, SearchResult};
 
-/// The most results that a server returns for one search.
+/// The maximum number of results that a server returns for one search.
 const MAX_RESULTS: u32 = 100;
 
 /// Search in the resources of a server or of a plugins folder
@@ -92,7 +92,7 @@ fn incomplete_providers(page: &Page<SearchResult>) -> Vec<String> {
     names.filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// Says what a server without the method lacks.
+/// Returns what a server without the method lacks.
 fn unsupported(error: CommandError) -> CommandError {
     match error {
         CommandError::Client(ClientError::Rpc(error)) if error.code == -32601 => {

@@ -89,7 +89,7 @@ impl Serve {
 
 async fn serve_stdio(config: Config, process_log: ProcessLog) -> Result<(), CommandError> {
     let format = config.log.format;
-    // The default admin address is for the HTTP server: a client may start several stdio servers.
+    // The default admin address is for the HTTP server, because a client may start several stdio servers.
     let admin = if config.admin.is_explicit {
         app::bind_admin(&config.admin, IfInUse::Warn).await?
     } else {
@@ -101,7 +101,7 @@ async fn serve_stdio(config: Config, process_log: ProcessLog) -> Result<(), Comm
     Ok(app.serve_stdio().await?)
 }
 
-/// Uses the sockets of the service manager, and opens those that it has not opened.
+/// Uses the sockets of the service manager, and opens the sockets that the service manager has not opened.
 async fn listen(
     config: &Config,
     sockets: InheritedSockets,
@@ -122,7 +122,7 @@ async fn listen(
     Ok((endpoint, admin))
 }
 
-/// The maximum number of log lines about the lists of one provider. Each page may cause several.
+/// The maximum number of log lines about the lists of one provider. Each page may cause several lines.
 const MAX_NOTES: usize = 20;
 
 /// The maximum number of lines about components that are not served.

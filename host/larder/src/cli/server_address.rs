@@ -1,5 +1,5 @@
-//! Which server a client command connects to, and with which token: from the options, from the configuration file, from
-//! the environment, or the default, in this order. `-v` prints both.
+//! To which server a client command connects, and with which token. Both come from the options, from the configuration
+//! file, from the environment, or from the default, in this order. `-v` prints both.
 
 use std::path::{Path, PathBuf};
 
@@ -33,7 +33,7 @@ pub(super) struct GivenToken {
     pub(super) file: Option<PathBuf>,
 }
 
-/// What the file says about one address: the address, the file with the token, and the key of that file.
+/// An address in the configuration file: the address, the file with the token, and the key of that file.
 type InFile<'a> = (
     &'a Option<ConfiguredAddress>,
     &'a Option<PathBuf>,
@@ -70,7 +70,7 @@ pub(super) const ADMIN: AddressKind = AddressKind {
     },
 };
 
-/// A URL, and how to connect to it.
+/// A URL, and how to connect to that URL.
 pub(super) struct ServerAddress {
     pub(super) url: String,
     /// Where the URL comes from, such as "the command line".
@@ -78,7 +78,7 @@ pub(super) struct ServerAddress {
     pub(super) builder: ClientBuilder,
 }
 
-/// Something, and where it comes from.
+/// A value, and its source.
 type Sourced<T> = (T, String);
 
 impl ServerArgs {
@@ -97,7 +97,7 @@ impl ServerArgs {
         url: Option<String>,
         token: GivenToken,
     ) -> Result<ServerAddress, CommandError> {
-        // The file in the working directory describes another server than `--url` does.
+        // The file in the working directory describes another server than `--url`.
         let client = match (&url, &self.config) {
             (Some(_), None) => ClientConfig::default(),
             (_, config) => config::load_client(config.as_deref())?,
@@ -179,8 +179,8 @@ fn find_token(
         .map(|token| (token, format!("from {}", kind.token_variable))))
 }
 
-/// Reads a token file. Rejects an empty one: the token would not be sent, and the server's error would not
-/// name the cause.
+/// Reads a token file. Rejects an empty file: the token would not be sent, and the server's error would not name the
+/// cause.
 fn read_token(path: &Path) -> Result<String, CommandError> {
     let text = std::fs::read_to_string(path).map_err(CommandError::input(path))?;
     match text.trim() {

@@ -1,4 +1,4 @@
-//! `larder state`: what the state folder has for each plugins folder.
+//! `larder state`: what the state folder contains for each plugins folder.
 
 use std::path::{Path, PathBuf};
 
@@ -70,7 +70,7 @@ struct Move {
 #[derive(Debug, Serialize)]
 struct Entry {
     key: String,
-    /// Whether this configuration uses it.
+    /// Whether this configuration uses the entry.
     is_current: bool,
     teams: Vec<String>,
     approvals: usize,
@@ -164,7 +164,7 @@ impl Location {
         Ok(Outcome::Success)
     }
 
-    /// Returns the team to which something is moved: the only one of which something is stored.
+    /// Returns the team to which the state is moved: the only team for which something is stored.
     fn target<'a>(&self, config: &'a Config, stored: &StoredState) -> Result<&'a Team, String> {
         let is_wanted = |name: &TeamName| match &self.team.team {
             Some(team) => team == name,

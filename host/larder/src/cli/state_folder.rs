@@ -1,5 +1,6 @@
-//! The state folder of commands that work on the files of a server. A service manager tells the server where it is, and not
-//! those who run a command: so a command asks the server, or looks where something is stored for its plugins folder.
+//! The state folder of commands that work on the files of a server. A service manager passes the state folder to the
+//! server, but not to the users of commands: so a command requests it from the server, or searches for the folder in
+//! which something is stored for its plugins folder.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -41,7 +42,7 @@ pub(super) async fn with_state_dir(
     }
 }
 
-/// Returns the state folder, if the configuration does not determine it.
+/// Returns the state folder, if the configuration does not determine the folder.
 async fn find(config: &Config, admin: AdminArgs) -> Option<PathBuf> {
     if config.default_state_dirs.is_empty() {
         return None;
@@ -56,7 +57,7 @@ async fn find(config: &Config, admin: AdminArgs) -> Option<PathBuf> {
     }
 }
 
-/// Returns the state folder of the server at the admin address, if it has this configuration file.
+/// Returns the state folder of the server at the admin address, if this server has the same configuration file.
 async fn of_running_server(config: &Config, admin: AdminArgs) -> Option<PathBuf> {
     let ServerAddress { url, builder, .. } = admin.resolve().ok()?;
     let status: serde_json::Value = tokio::time::timeout(TIMEOUT, builder.status(&url))
@@ -77,8 +78,8 @@ fn is_same_file(one: &Path, other: &Path) -> bool {
     real(one) == real(other)
 }
 
-/// Whether a server stored something there for one of the plugins folders. A folder that this user cannot read is not one of
-/// this user's servers.
+/// Whether a server stored something in this folder for one of the plugins folders. A folder that this user cannot read
+/// does not belong to a server of this user.
 fn has_state(config: &Config, state_dir: &Path) -> bool {
     let mut teams = config.teams.values();
     teams.any(|team| crate::app::is_stored(team, state_dir))

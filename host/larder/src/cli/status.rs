@@ -68,7 +68,7 @@ fn show(status: &ServerStatus) -> String {
     lines.join("\n") + "\n"
 }
 
-/// Returns one line with the changes that are not in effect.
+/// Returns one line with the changes that need a restart to take effect.
 fn restart(keys: &[String]) -> Option<String> {
     let keys = (!keys.is_empty()).then(|| line(&keys.join(", ")))?;
     Some(format!(
@@ -92,7 +92,7 @@ fn issuer(issuer: &Issuer) -> String {
     ))
 }
 
-/// Returns a line with the state of the cluster, and one for each other replica.
+/// Returns a line with the state of the cluster, and a line for each other replica.
 fn cluster(cluster: &Cluster) -> Vec<String> {
     let other = |one: &Replica| {
         line(&format!(

@@ -4,7 +4,7 @@ use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use super::{out, sanitize};
 
-/// The maximum width of all columns but the first.
+/// The maximum width of all columns except the first one.
 const MAX_WIDTH: usize = 48;
 /// The maximum width to which the first column is padded. Longer cells are not truncated, because users copy them.
 const MAX_FIRST_WIDTH: usize = 100;
@@ -28,7 +28,7 @@ impl<const N: usize> Table<N> {
             .push(cells.map(|cell| sanitize::line(cell).into_owned()));
     }
 
-    /// Formats the table for stdout, whatever it is.
+    /// Formats the table for stdout, which may be a terminal or not.
     pub(super) fn show(&self) -> String {
         if out::is_terminal() {
             self.aligned(out::colour())

@@ -11,7 +11,7 @@ use crate::config;
 use larder_mcp::auth::mint;
 use larder_model::name::{Digest, TeamName};
 
-/// The last second of the year 9999, which is the last one that RFC 3339 can represent.
+/// The last second of the year 9999, which is the last second that RFC 3339 can represent.
 const MAX_EXPIRY: u64 = 253_402_300_799;
 
 /// Create bearer tokens for clients
@@ -52,7 +52,7 @@ struct New {
     json: bool,
 }
 
-// The same validation as in the configuration.
+// This is the same validation as in the configuration.
 
 fn parse_name(text: &str) -> Result<String, String> {
     config::validate_token_name(text).map(|()| text.to_owned())
@@ -103,7 +103,7 @@ impl Token {
 
 impl New {
     fn json(&self, token: &str, expires: Option<&str>) -> serde_json::Value {
-        // Without `--team` the key is omitted, because this command does not know which teams the server has.
+        // Without `--team` the key is omitted, because this command does not know the teams of the server.
         let teams: Option<Vec<_>> = Some(self.teams.iter().map(TeamName::as_str).collect())
             .filter(|teams: &Vec<_>| !teams.is_empty());
         let digest = format!("sha256:{}", Digest::of(token.as_bytes()));

@@ -93,7 +93,7 @@ impl Watch {
             end: None,
         };
         let timed_out = Outcome::success_if(self.count.is_none());
-        // Signals are handled before anything is printed, since scripts may send one after the first line.
+        // Signals are handled before anything is printed, because scripts may send a signal after the first line.
         let mut signals = ShutdownSignals::new();
         let watched = tokio::select! {
             watched = client::watch(|| factory.client(), &targets, |event| printer.print(event)) => {

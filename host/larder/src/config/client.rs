@@ -1,6 +1,6 @@
-//! Where client commands connect to, and with which token: `[client]`, or else the addresses on which the server
-//! listens. Nothing else of the file is checked, because a client may not be allowed to read the server's secrets and
-//! folders.
+//! To which address client commands connect, and with which token: `[client]`, or else the addresses on which the
+//! server listens. Other parts of the file are not checked, because a client may not be allowed to read the server's
+//! secrets and folders.
 
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -10,10 +10,10 @@ use super::file::File;
 use super::{ConfigError, DEFAULT_FILE, Diagnostic, Env, environment, parser};
 use larder_mcp::ListenAddress;
 
-/// What the configuration file says about connections to the server.
+/// The part of the configuration file about connections to the server.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ClientConfig {
-    /// The file. `None` if there is none.
+    /// The file. `None` if it does not exist.
     pub file: Option<PathBuf>,
     /// The URL of the endpoint.
     pub url: Option<ConfiguredAddress>,
@@ -27,7 +27,7 @@ pub struct ClientConfig {
     pub ca_file: Option<PathBuf>,
 }
 
-/// An address, and the key that it comes from.
+/// An address, and the key that contains it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfiguredAddress {
     /// The URL.
@@ -38,8 +38,8 @@ pub struct ConfiguredAddress {
 
 /// Loads the file that `--config` names, or else `larder.toml` in the working directory, if it exists.
 ///
-/// That file may come with a folder from somebody else. Therefore it may name only addresses on this machine:
-/// otherwise a command in that folder would send its token to any server.
+/// The `larder.toml` may be in a folder from somebody else. Therefore it may name only addresses on this machine:
+/// otherwise a command in that folder could send its token to any server.
 pub fn load_client(config: Option<&Path>) -> Result<ClientConfig, ConfigError> {
     let path = config.unwrap_or(Path::new(DEFAULT_FILE));
     let text = match std::fs::read_to_string(path) {
@@ -137,7 +137,7 @@ fn url_of(listen: ListenAddress, path: &str, folder: &Path) -> Option<String> {
     }
 }
 
-/// Returns the address under which a client on this machine reaches a listener. `None` with port 0, because only the
+/// Returns the address with which a client on this machine reaches a listener. `None` with port 0, because only the
 /// running server knows its port.
 fn reachable(listen: SocketAddr) -> Option<SocketAddr> {
     let ip = match listen.ip() {
@@ -184,7 +184,7 @@ fn is_local(url: &str) -> bool {
     let uri = url.parse::<http::Uri>().ok();
     let host = uri.as_ref().and_then(http::Uri::host).unwrap_or_default();
     match host.trim_matches(['[', ']']).parse::<IpAddr>() {
-        // Only an address of this machine can be bound.
+        // A bind succeeds only with an address of this machine.
         Ok(ip) => ip.is_loopback() || UdpSocket::bind((ip, 0)).is_ok(),
         Err(_) => host == "localhost",
     }

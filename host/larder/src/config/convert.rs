@@ -1,5 +1,5 @@
-//! Converts the parsed file into the `Config`. All defaults are set here, except those of `Limits` and
-//! `Quota`: they are in `policy`, because they also apply without a configuration file.
+//! Converts the parsed file into the `Config`. All defaults are set here, except the defaults of `Limits` and `Quota`.
+//! These are in `policy`, because they also apply without a configuration file.
 
 mod admin;
 mod audit;
@@ -158,7 +158,7 @@ pub(super) fn grant_request(
     let mut conversion = Conversion::new(context, env, source, diagnostics);
     let mut dirs = conversion.dirs(&raw.dirs);
     for dir in &mut dirs {
-        // Resolves symlinks: the operator approves this folder, not what the link may point to later.
+        // Symlinks are resolved: the operator approves this folder, not a folder to which the link may point later.
         dir.host = dir.host.canonicalize().unwrap_or_else(|_| dir.host.clone());
         dir.is_canonical = true;
     }
@@ -176,7 +176,7 @@ pub(super) fn grant_request(
             .into_iter()
             .map(|name| (name.get_ref().clone(), env.get(name.get_ref()).cloned()))
             .collect(),
-        // A request names secrets; their values come from the operator's configuration.
+        // A request only names secrets. Their values are in the operator's configuration.
         secrets: raw.secrets.into_iter().map(|name| (name, None)).collect(),
         key_value: raw.key_value.0,
         tools: raw.tools.0,
@@ -201,9 +201,9 @@ struct Conversion<'a> {
     team_order: Option<Teams>,
     source: &'a Source<'a>,
     diagnostics: &'a mut Vec<Diagnostic>,
-    /// What is unusual, but no error.
+    /// What is unusual but not an error.
     warnings: Vec<Diagnostic>,
-    /// The files of the host, as far as they are known.
+    /// The known files of the host.
     own_files: OwnFiles,
     /// The files of secrets that were read.
     secret_files: SecretFiles,
@@ -263,7 +263,7 @@ impl Conversion<'_> {
         self.diagnostics.push(self.source.diagnostic(at, message));
     }
 
-    /// Reports an error in a command line option or a default, which has no line in the file.
+    /// Reports an error in a command line option or in a default, which has no line in the file.
     fn error_for_key(&mut self, key: &str, message: String) {
         self.diagnostics
             .push(Diagnostic::without_line(key, message));
@@ -281,8 +281,7 @@ impl Conversion<'_> {
             (None, Some(path)) => (Some(path.span()), self.context.folder.join(path.get_ref())),
             (None, None) => (None, self.context.folder.join(default)),
         };
-        // A missing folder is no error here: a server waits for it, and other commands check for it
-        // themselves.
+        // A missing folder is not an error here: a server waits for the folder, and other commands check it themselves.
         if let (true, Err(message)) = (path.exists(), require_folder(&path)) {
             match at {
                 Some(at) => self.error(&at, message),

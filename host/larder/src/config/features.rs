@@ -1,5 +1,5 @@
-//! The keys that need an optional part of the program. Without the part, they are errors: the server must not run as if
-//! they were not in the file.
+//! The keys that need an optional part of the program. If the part is missing, these keys are errors: the server must
+//! not run as if the keys were not in the file.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use super::parser::Source;
 struct Feature {
     name: &'static str,
     is_enabled: bool,
-    /// The keys that need it. `*` stands for any name.
+    /// The keys that need the feature. `*` stands for any name.
     keys: &'static [&'static str],
 }
 
@@ -43,7 +43,7 @@ const FEATURES: [Feature; 3] = [
     },
 ];
 
-/// Returns an error for each key whose feature this program was built without.
+/// Returns an error for each key whose feature is missing in this program.
 pub(super) fn check(source: &Source<'_>) -> Vec<Diagnostic> {
     FEATURES
         .iter()
@@ -68,7 +68,7 @@ impl Feature {
     }
 }
 
-/// Says what to do about something that needs a feature.
+/// Returns the text for the user if a feature is missing.
 pub(in crate::config) fn missing(feature: &str) -> String {
     format!(
         "this larder was built without the feature `{feature}`: use a release, build with `--features {feature}`, \
@@ -76,7 +76,7 @@ pub(in crate::config) fn missing(feature: &str) -> String {
     )
 }
 
-/// Finds a key that has a value other than `false`, which needs no feature.
+/// Finds a key with a value other than `false`. The value `false` needs no feature.
 fn find(table: &DeTable<'_>, path: &str, found: &mut Vec<Range<usize>>) {
     let (name, below) = path
         .split_once('.')
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
     use crate::config::parser;
 
-    /// Checks a file with all features off.
+    /// Checks a file without any feature.
     fn check(text: &str, expected: &[&str]) {
         let (_, source, _) = parser::parse::<toml::Table>(text, None).unwrap();
         let found = FEATURES.iter().flat_map(|feature| {

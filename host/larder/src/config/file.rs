@@ -1,5 +1,5 @@
-//! The structure of `larder.toml`: all keys are optional, unknown keys are rejected, and there are no
-//! defaults. Values that `convert` checks carry their span (`Spanned`), for error messages.
+//! The structure of `larder.toml`: all keys are optional, unknown keys are rejected, and there are no defaults. Values
+//! that `convert` checks have their span (`Spanned`), for error messages.
 
 #[cfg(feature = "cluster")]
 mod cluster;
@@ -34,7 +34,7 @@ use super::value::ComponentReference;
 pub(super) use super::without_registry::{
     ComponentReference, Registries, RegistryCredentials, Trust, Update,
 };
-/// Without the feature, `features` refuses it.
+/// Without the feature, `features` refuses this key.
 #[cfg(not(feature = "cluster"))]
 pub(super) type Cluster = serde::de::IgnoredAny;
 
@@ -77,7 +77,7 @@ pub(super) struct Team {
     pub(super) provider: BTreeMap<Spanned<String>, Provider>,
 }
 
-/// The most that the providers of a team can be granted.
+/// The maximum that the providers of a team can be granted.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Ceiling {

@@ -6,11 +6,11 @@ use super::grant_request::parse_with;
 
 /// A variable of the server that no request may reveal.
 const SECRET: &str = "value-of-a-variable";
-/// Bytes of all errors of one file. They are one line of the log.
+/// Maximum bytes of all errors of one file. The errors are one line of the log.
 const MAX_ERRORS: usize = 16 << 10;
 
-/// Parses the `NAME.toml` of a component. Neither the request nor the errors contain variables of the server, and
-/// whatever they contain fits on lines of a log.
+/// Parses the `NAME.toml` of a component. The request and the errors never contain variables of the server, and all
+/// their texts fit on lines of a log.
 pub fn grant_request(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;

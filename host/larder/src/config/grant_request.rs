@@ -14,7 +14,7 @@ use larder_runtime::log_limit::shorten;
 const MAX_BYTES: usize = 64 << 10;
 /// The number of problems that are listed.
 const MAX_PROBLEMS: usize = 20;
-/// The maximum size of one listed problem in bytes. It can contain a key or a path of any length.
+/// The maximum size of one listed problem in bytes. A problem can contain a key or a path of any length.
 const MAX_PROBLEM: usize = 500;
 
 /// Parses the `NAME.toml` of a component in this folder. The error lists the problems in one line.
@@ -44,7 +44,7 @@ pub(super) fn parse_with(text: &str, folder: &Path, env: &Env) -> Result<GrantRe
     Err(list(&diagnostics))
 }
 
-/// Returns the first problems. They become a line of the log, and the author chooses how many there are.
+/// Returns the first problems. They become a line of the log, and the author decides how many problems there are.
 fn list(diagnostics: &[Diagnostic]) -> String {
     let line = |diagnostic: &Diagnostic| {
         let line = diagnostic

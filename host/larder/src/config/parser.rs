@@ -12,7 +12,7 @@ use super::substitute::substitute;
 use super::{Diagnostic, Env};
 use larder_model::toml_depth::check_depth;
 
-/// The maximum number of reported errors. Each one costs another deserialization.
+/// The maximum number of reported errors. Each error costs another deserialization.
 const MAX_DIAGNOSTICS: usize = 100;
 
 /// The parsed text, used to find the line and key of a span.
@@ -22,7 +22,7 @@ pub(super) struct Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    /// All keys as they were written, also those that were not valid.
+    /// All keys with their original text, including invalid keys.
     pub(super) fn root(&self) -> &DeTable<'a> {
         &self.root
     }
@@ -42,9 +42,9 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Parses and deserializes the text. Returns the valid part together with an error for each invalid value. If
-/// the syntax is invalid or there are too many errors, it returns only the errors: any others would be
-/// consequences. Substitutes `${NAME}` if `env` is given.
+/// Parses and deserializes the text. Returns the valid part together with an error for each invalid value. If the
+/// syntax is invalid or there are too many errors, returns only the errors, because further errors would be
+/// consequences of these. Substitutes `${NAME}` if `env` is given.
 pub(super) fn parse<'a, T: DeserializeOwned + Default>(
     text: &'a str,
     env: Option<&Env>,
@@ -97,13 +97,13 @@ fn deserialize_recovering<'a, T: DeserializeOwned + Default>(
     None
 }
 
-/// Removes the value from an error message: it may be a secret that was entered under the wrong key.
+/// Removes the value from an error message. The value may be a secret under the wrong key.
 fn redact_value(message: &str) -> Cow<'_, str> {
     let kinds = ["invalid type: ", "invalid value: "];
     let Some(kind) = kinds.into_iter().find(|kind| message.starts_with(kind)) else {
         return message.into();
     };
-    // The value may contain this separator too, so only its last occurrence counts.
+    // The value may contain this separator too, so the last separator is used.
     let (given, expected) = message[kind.len()..]
         .rsplit_once(", expected ")
         .unwrap_or_default();
@@ -115,7 +115,7 @@ fn redact_value(message: &str) -> Cow<'_, str> {
     format!("{kind}{given}, expected {}", explain_type(expected)).into()
 }
 
-/// Replaces the name of a Rust type by what may be written.
+/// Replaces the name of a Rust type by the values that are allowed.
 fn explain_type(expected: &str) -> Cow<'_, str> {
     match expected {
         "a nonzero u32" => format!("a whole number from 1 to {}", u32::MAX).into(),
@@ -156,11 +156,11 @@ fn substitute_variables(
     });
 }
 
-/// Decides whether a value is kept. The first argument is the span of its key, if it has one.
+/// Decides whether a value is kept. The first argument is the span of the key, if the value has a key.
 type Predicate<'k, 'i> =
     &'k mut dyn FnMut(Option<&Range<usize>>, &mut Spanned<DeValue<'i>>) -> bool;
 
-/// Visits every value, outermost first, and removes those that the predicate rejects.
+/// Visits every value, outermost first, and removes the values that the predicate rejects.
 fn retain_in_table<'i>(table: &mut DeTable<'i>, keep: Predicate<'_, 'i>) {
     for (key, mut value) in std::mem::take(table) {
         if keep(Some(&key.span()), &mut value) {

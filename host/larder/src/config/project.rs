@@ -29,7 +29,7 @@ pub struct Project {
     pub name: ProviderName,
     /// Build commands with their arguments, run in this order in the folder.
     pub build: Vec<Vec<String>>,
-    /// The component that they build.
+    /// The component that the commands build.
     pub component: PathBuf,
     /// Names of files and folders whose changes do not trigger a build.
     pub ignore: Vec<String>,

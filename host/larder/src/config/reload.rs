@@ -1,5 +1,4 @@
-//! Reloading the configuration of a running server: which changes apply immediately, and which need a
-//! restart.
+//! Reloading the configuration of a running server: which changes apply immediately, and which changes need a restart.
 
 mod auth_reload;
 mod merge;
@@ -12,7 +11,7 @@ pub use auth_reload::AuthReload;
 /// The result of a reload.
 #[derive(Debug, Clone)]
 pub struct ConfigReload {
-    /// What is in effect from now on: the new configuration, except for what needs a restart.
+    /// The configuration that is in effect from now on: the new configuration, except for values that need a restart.
     pub config: Config,
     /// The keys whose values in the file take effect only after a restart.
     pub needs_restart: Vec<String>,
@@ -21,8 +20,7 @@ pub struct ConfigReload {
 impl Config {
     /// Loads the same file with the same command line options. On an error, nothing changes.
     pub fn reload(&self) -> Result<ConfigReload, ConfigError> {
-        // A server that requires credentials never stops requiring them, so there is no need to report
-        // missing ones.
+        // A server that requires credentials never stops requiring them, so missing credentials need not be reported.
         let auth_active = !self.endpoint.auth.is_empty();
         let fresh = load_with(&self.overrides, auth_active)?;
         let fresh = match (self.is_over_stdio, auth_active) {
@@ -33,8 +31,8 @@ impl Config {
         Ok(self.merge(fresh))
     }
 
-    /// Reloads only the credentials from the same file. `before` are those that are in force now. It accesses
-    /// no other file, and ignores errors in other sections.
+    /// Reloads only the credentials from the same file. `before` are the credentials that are now valid. Reads no other
+    /// file, and ignores errors in other sections.
     pub fn reload_auth(&self, before: &auth::Config) -> Result<AuthReload, ConfigError> {
         let path = self.file.clone().unwrap_or_default();
         match std::fs::read(&path) {

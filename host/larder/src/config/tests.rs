@@ -57,7 +57,7 @@ fn the_example_contains_exactly_the_defaults() {
 #[test]
 fn the_commented_keys_of_the_example_are_valid() {
     let code = |line: &str| match line.strip_prefix('#') {
-        // Lines with two spaces are about teams; they cannot be combined with the rest.
+        // Lines with two spaces are about teams, which cannot be combined with the other lines.
         Some(code) if !code.starts_with(' ') || code.starts_with("    ") => code.to_owned(),
         _ => line.to_owned(),
     };
@@ -133,7 +133,7 @@ fn the_commented_keys_of_the_example_are_valid() {
     );
 }
 
-/// Every key changes the configuration when it is set to another value: none is parsed and ignored.
+/// Every key changes the configuration if it is set to another value: no key is parsed and ignored.
 #[test]
 fn every_key_has_an_effect() {
     let folder = Folder::new();

@@ -61,7 +61,7 @@ impl<'de, N: TryFrom<u64>> Deserialize<'de> for ByteSize<N> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct HumanDuration(pub(super) Duration);
 
-/// The maximum duration. It is short enough to be added to any clock without overflow.
+/// The maximum duration. The sum of this duration and any clock does not overflow.
 const MAX_DURATION: Duration = Duration::from_secs(366 * 24 * 3600);
 
 impl<'de> Deserialize<'de> for HumanDuration {
@@ -135,7 +135,7 @@ fn parse_timestamp(raw: &toml::value::Datetime) -> Option<SystemTime> {
     }
 }
 
-/// A reverse proxy, or a network of them.
+/// A reverse proxy, or a network of reverse proxies.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Proxy(pub(super) TrustedProxy);
 
@@ -216,7 +216,7 @@ impl<'de> Deserialize<'de> for SettingValue {
     }
 }
 
-/// The same value in JSON. A date is a string, and a number that JSON cannot express is null.
+/// The same value in JSON. A date becomes a string, and a number that JSON cannot express becomes null.
 fn to_json(value: toml::Value) -> serde_json::Value {
     match value {
         toml::Value::String(text) => text.into(),
@@ -256,7 +256,7 @@ pub(super) enum Approval {
     Always,
 }
 
-/// The number of items per page: one number for both lists, or a table with one for each.
+/// The number of items per page: one number for both lists, or a table with a number for each list.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct PageSize {
     pub(super) resources: Option<u32>,

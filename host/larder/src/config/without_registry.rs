@@ -1,19 +1,19 @@
-//! What stands for the components from registries in a program without them.
+//! The replacement for the components from registries in a program without them.
 
 use serde::de::IgnoredAny;
 
-/// `features` refuses what is written there.
+/// `features` refuses these keys.
 pub(super) type Registries = IgnoredAny;
 pub(super) type RegistryCredentials = IgnoredAny;
 pub(super) type Trust = IgnoredAny;
 pub(super) type ComponentReference = IgnoredAny;
 pub(super) type Update = IgnoredAny;
 
-/// There are no components from registries.
+/// Without the feature, there are no components from registries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RegistryConfig;
 
-/// The name of the lock file, which no folder of a grant request may contain.
+/// The name of the lock file. No folder of a grant request may contain a file with this name.
 pub(super) const LOCK_FILE: &str = "larder.lock";
 
 impl RegistryConfig {

@@ -25,7 +25,7 @@ pub(crate) enum Client {
 /// The language of a configuration file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Syntax {
-    /// JSON without comments: the client reads nothing else.
+    /// JSON without comments, because the client reads no other format.
     Json,
     /// JSON with comments and trailing commas.
     JsonWithComments,
@@ -47,7 +47,7 @@ impl Client {
         }
     }
 
-    /// What the user does so that the client reads its file again.
+    /// What the user has to do so that the client reads its file again.
     pub(crate) fn next_step(self) -> &'static str {
         match self {
             Self::ClaudeDesktop => "quit Claude Desktop (not only its window) and start it again",
@@ -63,7 +63,7 @@ impl Client {
         }
     }
 
-    /// Whether the client has no resources, so that a model reaches them only through tools.
+    /// Whether the client does not support resources, so that a model reaches them only through tools.
     pub(crate) fn lacks_resources(self) -> bool {
         self == Self::Zed
     }
@@ -73,7 +73,7 @@ impl Client {
         self == Self::ClaudeDesktop
     }
 
-    /// Whether the client sends headers as they are written, so that they cannot name a variable.
+    /// Whether the client sends headers with exactly the configured text, so that they cannot name a variable.
     pub(crate) fn lacks_variables(self) -> bool {
         self == Self::Zed
     }

@@ -1,5 +1,5 @@
-//! A configuration file on disk. It is replaced as a whole, with its mode and behind its symlink, and only if it is still
-//! what was read.
+//! A configuration file on disk. It is replaced as a whole. Its mode and its symlink stay, and it is replaced only if
+//! its content is still the content that was read.
 
 use std::fs::{self, Metadata, Permissions};
 use std::io::{self, ErrorKind, Write as _};
@@ -10,14 +10,14 @@ use super::error::{ConnectError, EditError};
 /// The number of symlinks that are followed.
 const MAX_LINKS: usize = 40;
 
-/// A file, and what it contained.
+/// A file, and its content when it was read.
 #[derive(Debug)]
 pub(crate) struct ConfigFile {
-    /// The path as it was given.
+    /// The path in the form in which it was given.
     path: PathBuf,
     /// Where its symlinks lead.
     target: PathBuf,
-    /// The content. `None` if there is no file.
+    /// The content. `None` if the file does not exist.
     content: Option<Vec<u8>>,
     metadata: Option<Metadata>,
 }
@@ -25,9 +25,9 @@ pub(crate) struct ConfigFile {
 /// Who may read a file that does not exist yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Readers {
-    /// Those whom the system allows by default.
+    /// The users whom the system allows by default.
     Default,
-    /// Only its owner, because it contains a token.
+    /// Only the owner, because the file contains a token.
     Owner,
 }
 
@@ -64,7 +64,7 @@ impl ConfigFile {
         })
     }
 
-    /// The text. Empty if there is no file.
+    /// The text. Empty if the file does not exist.
     pub(crate) fn text(&self) -> Result<&str, ConnectError> {
         std::str::from_utf8(self.content.as_deref().unwrap_or_default()).map_err(|_| {
             ConnectError::Broken {
@@ -78,8 +78,8 @@ impl ConfigFile {
         self.content.is_some()
     }
 
-    /// Replaces the file, and creates its folder. `None` deletes the file. The content as it was read is written to
-    /// `backup` before that.
+    /// Replaces the file. If its folder is missing, creates the folder. `None` deletes the file. Before that, the
+    /// content that was read is written to `backup`.
     pub(crate) fn replace(
         &self,
         text: Option<&str>,
@@ -124,7 +124,7 @@ impl ConfigFile {
         Ok(())
     }
 
-    /// Writes the content as it was read into a file beside this one.
+    /// Writes the content that was read into a file in the same folder.
     fn back_up(&self, backup: &Path) -> Result<(), ConnectError> {
         let Some(content) = &self.content else {
             return Ok(());
@@ -141,7 +141,7 @@ impl ConfigFile {
         Ok(())
     }
 
-    /// Writes a complete file under a temporary name, with the mode and the owner of the one that was read.
+    /// Writes a complete file under a temporary name, with the mode and the owner of the file that was read.
     fn new_file(
         &self,
         folder: &Path,
@@ -190,7 +190,7 @@ fn follow_links(path: &Path) -> io::Result<PathBuf> {
     for _ in 0..MAX_LINKS {
         match fs::read_link(&path) {
             Ok(link) => path = path.parent().unwrap_or(Path::new("/")).join(link),
-            // It is not a symlink, or nothing.
+            // The path is not a symlink, or does not exist.
             Err(_) => return Ok(path),
         }
     }

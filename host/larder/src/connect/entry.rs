@@ -1,4 +1,4 @@
-//! The entry of one server, as the keys of each client.
+//! The entry of one server, with the keys of each client.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ pub(crate) enum Server {
 pub(crate) struct Token {
     /// The name of the variable.
     pub(crate) variable: String,
-    /// Its value now. Used only for clients that cannot read variables.
+    /// The current value. Used only for clients that cannot read variables.
     pub(crate) value: Option<String>,
 }
 
@@ -33,13 +33,13 @@ pub(super) enum Value {
     Text(String),
     List(Vec<String>),
     Map(Vec<(String, String)>),
-    /// A value that this program does not write.
+    /// A value of a type that this program does not write.
     Other,
 }
 
-/// Keys that only mean something for a program that the client starts.
+/// Keys that are used only for a program that the client starts.
 const PROGRAM_KEYS: [&str; 5] = ["command", "args", "env", "env_vars", "cwd"];
-/// Keys that only mean something for a URL.
+/// Keys that are used only for a URL.
 const URL_KEYS: [&str; 6] = [
     "url",
     "serverUrl",
@@ -72,7 +72,7 @@ impl Entry {
         ))
     }
 
-    /// Whether a key of an older entry contradicts this entry. All others are kept.
+    /// Whether a key of an older entry contradicts this entry. All other keys are kept.
     pub(super) fn replaces(&self, key: &str) -> bool {
         let other_keys: &[&str] = match self.get("command") {
             Some(_) => &URL_KEYS,
@@ -103,7 +103,7 @@ impl Entry {
         }
     }
 
-    /// Whether all of its values can be written again.
+    /// Whether all values of the entry can be written again.
     pub(super) fn is_complete(&self) -> bool {
         self.0.iter().all(|(_, value)| *value != Value::Other)
     }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::client::Client;
 use crate::toml_text::TomlTextError;
 
-/// The reason. In each of these cases the file is as it was.
+/// The reason. In each of these cases the file is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ConnectError {
     #[error("cannot read {}: {error}", path.display())]

@@ -1,4 +1,4 @@
-//! Edits of JSON files, with or without comments. What is not edited keeps its bytes.
+//! Edits of JSON files, with or without comments. The bytes of all other parts stay the same.
 
 use jsonc_parser::cst::{CstInputValue, CstNode, CstObject, CstObjectProp, CstRootNode};
 use jsonc_parser::errors::ParseError;
@@ -19,7 +19,7 @@ pub(super) struct Place<'a> {
     pub(super) name: &'a str,
 }
 
-/// Adds the entry, or changes those of its keys that differ.
+/// Adds the entry, or changes its keys that differ.
 pub(super) fn set(text: &str, place: Place<'_>, entry: &Entry) -> Result<String, EditError> {
     edit(text, place, |root| {
         let file = root
@@ -56,7 +56,7 @@ pub(super) fn remove(text: &str, place: Place<'_>) -> Result<String, EditError> 
     })
 }
 
-/// Returns the entry, if there is one.
+/// Returns the entry; none if it does not exist.
 pub(super) fn entry(text: &str, place: Place<'_>) -> Result<Option<Entry>, EditError> {
     let root = parse(text.trim_start_matches(MARK), place.syntax)?;
     let Some(entry) = find(&root, place)? else {
@@ -98,7 +98,7 @@ fn parse(text: &str, syntax: Syntax) -> Result<CstRootNode, EditError> {
         allow_extended_string_escapes: false,
     };
     let invalid = |error: ParseError| EditError::Invalid(error.to_string());
-    // The editable tree keeps comments as tokens, and accepts them whatever the options say.
+    // The editable tree keeps comments as tokens, and accepts comments with any options.
     parse_to_ast(text, &CollectOptions::default(), &options).map_err(invalid)?;
     CstRootNode::parse(text, &options).map_err(invalid)
 }
@@ -116,7 +116,7 @@ fn find(root: &CstRootNode, place: Place<'_>) -> Result<Option<CstObjectProp>, E
     }
 }
 
-/// Returns the property with this name. Programs differ in which one they read if there are two.
+/// Returns the property with this name. If there are two, programs differ in which property they read.
 fn property(object: &CstObject, name: &str) -> Result<Option<CstObjectProp>, EditError> {
     let mut found = object
         .properties()

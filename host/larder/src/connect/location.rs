@@ -1,4 +1,4 @@
-//! Where each client keeps its configuration.
+//! The paths of the configuration files of the clients.
 
 use std::path::{Path, PathBuf};
 
@@ -87,7 +87,8 @@ impl Folders<'_> {
 
     /// An absolute path from the environment.
     fn path(&self, name: &str) -> Option<PathBuf> {
-        // Whether a path is absolute depends on the system that runs this, and tests ask for all three.
+        // Whether a path is absolute depends on the system that runs this code, and tests use the paths of all three
+        // systems.
         (self.variable)(name)
             .filter(|path| !path.is_empty())
             .map(PathBuf::from)
@@ -102,7 +103,7 @@ impl Folders<'_> {
         self.path(name).ok_or(ConnectError::NoHome(name))
     }
 
-    /// A folder that a client's own variable moves.
+    /// A folder that a variable of the client can change.
     fn own(&self, name: &str, default: &str) -> Result<PathBuf, ConnectError> {
         match self.path(name) {
             Some(folder) => Ok(folder),
@@ -123,7 +124,7 @@ impl Folders<'_> {
         }
     }
 
-    /// Zed uses `.config` on macOS too.
+    /// On macOS, Zed uses `.config` too.
     fn zed(&self) -> Result<PathBuf, ConnectError> {
         match self.platform {
             Platform::Linux => Ok(self.settings()?.join("zed")),
@@ -212,7 +213,7 @@ mod tests {
         );
     }
 
-    /// The separator is that of the system that runs the test.
+    /// The separator is the separator of the system that runs the test.
     #[cfg(unix)]
     #[test]
     fn finds_the_file_of_each_client_on_windows() {

@@ -1,4 +1,4 @@
-//! A change of one configuration file: computed first, shown, and then written.
+//! A change of one configuration file. The change is first computed, then shown, and then written.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -13,9 +13,9 @@ use super::toml_file;
 /// What is done with the entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Change {
-    /// It is added, or updated.
+    /// The entry is added, or updated.
     Set(Server),
-    /// It is removed.
+    /// The entry is removed.
     Remove,
 }
 
@@ -41,9 +41,9 @@ struct Target {
 /// What happens to the copy of the file before the entry was added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Backup {
-    /// It still is the file without the entry.
+    /// The backup still is the file without the entry.
     Keep,
-    /// The file as it was read becomes the backup.
+    /// The content that was read becomes the backup.
     Write,
     /// The file becomes the backup again.
     Delete,
@@ -113,7 +113,7 @@ impl Plan {
         })
     }
 
-    /// Whether the file already is as wanted.
+    /// Whether the file needs no change.
     pub(crate) fn is_done(&self) -> bool {
         match &self.text {
             Some(text) => self.file.exists() && self.file.text().is_ok_and(|old| old == text),
@@ -179,15 +179,15 @@ impl Target {
         self.path.with_file_name(name)
     }
 
-    /// The file before the entry was added, if adding the entry to it gives the file as it is. `Some(None)` means that
-    /// there was no file.
+    /// The file before the entry was added, if adding the entry to it results in the current file. `Some(None)` means
+    /// that there was no file.
     fn original(&self, file: &ConfigFile) -> Result<Option<Option<String>>, ConnectError> {
         let current = file.text()?;
         let Some(entry) = self.entry(current)?.filter(Entry::is_complete) else {
             return Ok(None);
         };
         let backup = ConfigFile::read(&self.backup())?;
-        // An older backup may be anything, and an error in it says nothing about the file.
+        // An older backup may have any content, so an error in it does not concern the file.
         let Ok(original) = backup.text() else {
             return Ok(None);
         };

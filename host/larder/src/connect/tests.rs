@@ -1,4 +1,4 @@
-//! What a test from outside cannot time: changes of the file between reading and writing it.
+//! Changes of the file between reading and writing it, which a test from outside cannot time.
 
 use std::fs;
 use std::path::PathBuf;

@@ -7,7 +7,7 @@ use super::entry::{Entry, Value};
 use super::error::EditError;
 use crate::toml_text;
 
-/// Adds the entry, or changes those of its keys that differ.
+/// Adds the entry, or changes its keys that differ.
 pub(super) fn set(
     text: &str,
     section: &str,
@@ -44,7 +44,7 @@ pub(super) fn remove(text: &str, section: &str, name: &str) -> Result<String, Ed
     }
 }
 
-/// Returns the entry, if there is one.
+/// Returns the entry; none if it does not exist.
 pub(super) fn entry(text: &str, section: &str, name: &str) -> Result<Option<Entry>, EditError> {
     let document = toml_text::parse(text)?;
     let Some(found) = servers(&document, section)?.and_then(|servers| servers.get(name)) else {

@@ -1,7 +1,7 @@
-//! Counts the calls of one guest, and returns the count and the caller. `again://trap` traps in every call
-//! but the first, `again://slow-trap` does so after 700 ms, `again://left` panics after 700 ms in every call but
-//! the first, which returns the time that is left, `again://grow/BYTES` allocates memory and does not free it,
-//! and `again://error` is not found.
+//! Counts the calls of one guest, and returns the count and the caller. `again://trap` traps in every call except the
+//! first, `again://slow-trap` also traps, after 700 ms, `again://left` panics after 700 ms in every call except the
+//! first, which returns the remaining time, `again://grow/BYTES` allocates memory and does not free it, and
+//! `again://error` is not found.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;

@@ -1,6 +1,6 @@
-//! Entries and templates with long descriptions. Settings: `count`, their number; `bytes`, the size of a description;
-//! `small`, how many of the first entries have none; `greedy`, whether a page has all entries whatever the server
-//! requests, in a list that depends on the caller.
+//! Entries and templates with long descriptions. Settings: `count`, the number of items; `bytes`, the size of a
+//! description; `small`, how many of the first entries have no description; `greedy`, whether a page has all entries,
+//! also if the server requests fewer, in a list that depends on the caller.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Returns what the host has to correct: a URI and a template twice, an empty name, and media types that are none.
+//! Returns items that the host has to correct: a URI and a template twice, an empty name, and invalid media types.
 
 use guests::*;
 

@@ -1,5 +1,5 @@
 //! Writes to stdout, stderr and the log before it answers: a number of lines, lines of control characters, lines
-//! without end, or one long line. It can also send a number of signals and progress notifications.
+//! without an end, or one long line. It can also send a number of signals and progress notifications.
 
 use guests::*;
 

@@ -1,6 +1,6 @@
-//! Two templates: the last variable of one matches across slashes (`greedy` of the SDK), that of the other
-//! does not. It returns the template and the value. Under `clock/` the text is different in each read. A third
-//! template has a list and a map.
+//! Two templates: the last variable of one template matches across slashes (`greedy` of the SDK), the last variable of
+//! the other one does not. It returns the template and the value. Under `clock/` the text is different in each read. A
+//! third template has a list and a map.
 
 use larder_provider::{
     Completion, CompletionRequest, Content, Provider, Reading, Request, Result, Template,

@@ -259,7 +259,7 @@ impl prompt_provider::Guest for HostileInterfaces {
 }
 
 impl search_provider::Guest for HostileInterfaces {
-    /// Returns a thousand hits whatever the limit is; the first ones are invalid.
+    /// Returns a thousand hits for any limit. The first hits are invalid.
     fn search(query: SearchQuery) -> Result<Hits, Error> {
         let hit = |uri: &str| Hit {
             entry: entry(uri),

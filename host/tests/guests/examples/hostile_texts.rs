@@ -126,7 +126,7 @@ fn hostile_icons() -> Vec<Icon> {
     ]
 }
 
-/// A key and a value that change all objects of a page that merges them carelessly.
+/// A key and a value that would change all objects of a page that merges objects without checks.
 fn metadata() -> Vec<(String, String)> {
     vec![
         ("__proto__".to_owned(), "{\"attacked\":true}".to_owned()),
@@ -169,7 +169,7 @@ impl tool_provider::Guest for HostileTexts {
     }
 
     fn call_tool(_call: ToolCall) -> Result<ToolAnswer, Error> {
-        // Only the page is used in the test, and it never calls tools.
+        // The test uses only the page, and the page never calls tools.
         eprintln!("a tool was called");
         text_result("called")
     }

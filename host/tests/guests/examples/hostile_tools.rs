@@ -1,6 +1,6 @@
-//! Lists tools without an end, tools whose schemas are expensive or refer to other documents, and tools whose texts
-//! deceive. The setting `list` selects which. The tool `count` sends a request to a server of the test, and then ends
-//! as its arguments say.
+//! Lists an infinite number of tools, tools whose schemas are expensive or refer to other documents, and tools with
+//! misleading texts. The setting `list` selects the kind. The tool `count` sends a request to a server of the test, and
+//! then ends as its arguments say.
 
 mod interfaces;
 
@@ -11,7 +11,7 @@ struct HostileTools;
 
 impl Behaviour for HostileTools {}
 
-/// Tools on one page of the list without an end.
+/// Tools on one page of the infinite list.
 const PAGE: u32 = 100;
 
 impl tool_provider::Guest for HostileTools {
@@ -40,7 +40,7 @@ impl tool_provider::Guest for HostileTools {
     fn call_tool(call: ToolCall) -> Result<ToolAnswer, Error> {
         match call.name.as_str() {
             "count" => count(&call.arguments),
-            // Its output schema is expensive for this text.
+            // The output schema of the tool is expensive for this text.
             "result" => {
                 let structured = Some(format!("{{\"text\":\"{}\"}}", irregular(900_000)));
                 Ok(ToolAnswer::Complete(ToolResult {
@@ -61,7 +61,7 @@ impl tool_provider::Guest for HostileTools {
     }
 }
 
-/// A text of the letters `a` and `b`, for which an automaton needs ever new states.
+/// A text of the letters `a` and `b`, for which an automaton needs new states again and again.
 fn irregular(length: usize) -> String {
     let mut state = 1_u32;
     let mut next = || {
@@ -101,8 +101,8 @@ fn with_property(name: &str, property: &str) -> Tool {
     }
 }
 
-/// A schema with a chain of so many links, each of which leads to the next one for the same value. The last one leads to
-/// the first one for each member.
+/// A schema with a chain of this many links. Each link leads to the next link for the same value. The last link leads
+/// to the first link for each member.
 fn chain(length: usize, keyword: &str) -> String {
     let link = |n: usize| match keyword {
         "allOf" => format!(
@@ -122,7 +122,7 @@ fn chain(length: usize, keyword: &str) -> String {
     )
 }
 
-/// A schema that looks at each member of a value several times for each level of the value.
+/// A schema that checks each member of a value several times for each level of the value.
 const UNEVALUATED: &str = r##"{ "type": "object", "$ref": "#/$defs/a", "$defs": {
     "a": { "patternProperties": { "^a": { "$ref": "#/$defs/b" } }, "unevaluatedProperties": { "$ref": "#/$defs/b" } },
     "b": { "anyOf": [{ "$ref": "#/$defs/c" }, { "$ref": "#/$defs/c" }], "unevaluatedProperties": { "$ref": "#/$defs/a" } },
@@ -211,7 +211,7 @@ fn bombs() -> Vec<Tool> {
     ]
 }
 
-/// A schema with so many regular expressions, and one with none.
+/// Two tools: the schema of one has this many regular expressions, the schema of the other has none.
 fn patterns() -> Vec<Tool> {
     let count: u32 = host::setting("count").unwrap().parse().unwrap();
     let patterns: Vec<_> = (0..count)
@@ -226,7 +226,7 @@ fn patterns() -> Vec<Tool> {
     ]
 }
 
-/// Schemas that refer to a file, to a server, and to a place outside of themselves.
+/// Schemas that refer to a file, to a server, and to a place outside of the schema.
 fn references() -> Vec<Tool> {
     let server = host::setting("counter").unwrap();
     let relative = r#"{ "$id": "SERVER/", "type": "object", "properties": { "text": { "$ref": "schema.json" } } }"#;
@@ -252,7 +252,7 @@ fn references() -> Vec<Tool> {
     ]
 }
 
-/// Names and descriptions with control characters, marks of direction, and characters that nobody sees.
+/// Names and descriptions with control characters, direction marks, and invisible characters.
 fn texts() -> Vec<Tool> {
     let names = [
         "del\u{7f}",

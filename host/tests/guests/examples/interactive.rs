@@ -115,7 +115,7 @@ fn everything(arguments: String) -> ToolResult {
 
 const QUESTION: &str = r#"{ "message": "Who are you?", "requestedSchema": { "type": "object", "properties": { "name": { "type": "string" } } } }"#;
 
-/// Asks for a name, or what the setting `question` says, and returns the answer with the state.
+/// Requests a name, or the input in the setting `question`, and returns the answer with the state.
 fn ask(input: Option<ProvidedInput>) -> Result<ToolAnswer, Error> {
     let Some(input) = input else {
         let request = InputRequest {
@@ -143,7 +143,7 @@ fn ask(input: Option<ProvidedInput>) -> Result<ToolAnswer, Error> {
     ))
 }
 
-/// Logs to the client, and returns what is known about it.
+/// Logs to the client, and returns the known properties of the client.
 fn tell() -> Result<ToolAnswer, Error> {
     interaction_host::log_to_client(Severity::Debug, None, "\"hidden\"");
     interaction_host::log_to_client(Severity::Warning, Some("a\nlogger"), "{ \"n\":\n1 }");

@@ -1,4 +1,4 @@
-//! Uses the key-value store as the URI says, also without measure.
+//! Uses the key-value store as the URI says, also as much as possible.
 
 use guests::key_value::{self, Bucket, Failure};
 use guests::*;
@@ -86,7 +86,7 @@ fn remembered(bucket: Bucket, key: &str) -> Option<String> {
     value.clone()
 }
 
-/// Adds one to a number, however many calls do so at the same time.
+/// Adds one to a number, also if several calls do so at the same time.
 fn increment(bucket: Bucket, key: &str) -> Result<u32, Failure> {
     loop {
         let current = key_value::get(bucket, key)?;
@@ -105,12 +105,12 @@ fn increment(bucket: Bucket, key: &str) -> Result<u32, Failure> {
     }
 }
 
-/// Uses as much as it can.
+/// Uses the store as much as possible.
 fn flood(how: &str) -> Result<u32, Failure> {
     match how {
         "keys" => {
             for n in 0..1_000_000 {
-                // Goes on when there are too many.
+                // Continues if there are too many keys.
                 _ = key_value::set(Bucket::Shared, &format!("key {n}"), b"x");
             }
         }
@@ -136,7 +136,7 @@ fn shown<T: std::fmt::Debug>(result: Result<T, Failure>) -> Result<Reading, Erro
     })
 }
 
-/// Says that every caller may use the answer.
+/// Declares that every caller may use the answer.
 fn fresh(result: Result<Option<String>, Failure>) -> Result<Reading, Error> {
     let reading = shown(result)?;
     Ok(Reading {

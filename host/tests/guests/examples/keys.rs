@@ -1,4 +1,4 @@
-//! Matches URIs itself and returns variables with keys. It returns the variables that the host passes.
+//! Matches URIs itself and returns variables with keys. A read returns the variables that the host passes.
 
 use guests::*;
 

@@ -20,7 +20,7 @@ wit_bindgen::generate!({
     with: { "larder:provider/provider-types@0.1.0": guests::bindings::larder::provider::provider_types },
 });
 
-/// Tests create another revision of this component by replacing this text with one of the same length.
+/// Tests create another revision of this component: they replace this text with another text of the same length.
 const EDITION: &str = "edition one";
 
 struct Ledger;
@@ -61,7 +61,7 @@ impl version_provider::Guest for Ledger {
             .open("/data/asked")
             .map_err(failed)?;
         writeln!(log, "{}", uris.join(" ")).map_err(failed)?;
-        // The file `page` has the name of the one page that has changed: a file for each page would be slow.
+        // The file `page` contains the name of the one page that has changed. A file for each page would be slow.
         let page = fs::read_to_string("/data/page").unwrap_or_default();
         let version = |uri: &String| match uri.strip_prefix("ledger:page/") {
             Some(name) => Some((name == page).to_string()),

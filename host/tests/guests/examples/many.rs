@@ -1,5 +1,5 @@
 //! Lists a hundred thousand entries, or the number in the setting `count`, in pages of the requested size. With the
-//! setting `delay_ms`, callers wait this long for each page but the first.
+//! setting `delay_ms`, callers wait this long for each page except the first.
 
 use std::time::Duration;
 

@@ -96,7 +96,7 @@ fn http_response(
     ))
 }
 
-/// One line for the result of each request. The last timeout is also that of the requests after it.
+/// One line for the result of each request. The last timeout also applies to the following requests.
 fn send_all(request: &ReadRequest) -> Vec<String> {
     let values = |name: &str| -> Vec<&str> {
         let variables = request
@@ -122,8 +122,8 @@ fn send_all(request: &ReadRequest) -> Vec<String> {
         .collect()
 }
 
-/// Sends this many wasi:http requests without waiting for a response, and another one when they have ended.
-/// One line for the result of each.
+/// Sends this many wasi:http requests without waiting for a response, and another request when they have ended. One
+/// line for the result of each request.
 fn open(count: usize, url: &str) -> Vec<String> {
     let futures: Vec<_> = (0..count).map(|_| start("GET", url, None)).collect();
     let line = |future| match response(future) {

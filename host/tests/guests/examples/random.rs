@@ -103,7 +103,7 @@ impl Random {
         (self.number() >> 16) as usize % limit
     }
 
-    /// True once in so many times.
+    /// True once in this many times, on average.
     fn is_next(&mut self, times: usize) -> bool {
         self.below(times) == 0
     }
@@ -116,7 +116,7 @@ impl Random {
         (!self.is_next(3)).then(|| self.one_of(values).to_owned())
     }
 
-    /// Half of the entries have a valid URI, so that clients see odd values in the other fields.
+    /// Half of the entries have a valid URI, so that clients get unusual values in the other fields.
     fn entry(&mut self, n: u32) -> Entry {
         let uri = match self.is_next(2) {
             true => format!("random://entry/{n}"),

@@ -1,5 +1,5 @@
-//! Answers each read with its revision: a text of fixed width that a test replaces in the built component, so
-//! that one build gives any number of revisions.
+//! Answers each read with its revision: a text of fixed width. A test replaces this text in the built component, so one
+//! build provides any number of revisions.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -23,7 +23,7 @@ impl Behaviour for Revision {
         }
     }
 
-    /// Two entries that every revision has, and one that only this revision has.
+    /// Two entries that every revision has, and one entry that only this revision has.
     fn entries() -> Vec<Entry> {
         let own = format!("revision://only/{}", revision());
         ["revision://now", "revision://many", &own]

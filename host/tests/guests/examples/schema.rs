@@ -1,4 +1,4 @@
-//! Tables of a database: several variables in one segment. The completion of one depends on the values of the
+//! Tables of a database: several variables in one segment. The completion of a variable depends on the values of the
 //! others.
 
 use exports::larder::provider::completion_provider::{Completion, CompletionRequest, Guest};

@@ -1,6 +1,6 @@
 //! Searches. Its URIs have the scheme in the setting `scheme`. A search returns the URIs in the setting `hits`, in that
 //! order, or as many as the setting `count` says. With the setting `delay_ms`, a search takes this long. A search for
-//! `mine` finds what belongs to the caller, a search for `fail` traps, and a search for `nobody` is denied.
+//! `mine` finds the resources of the caller, a search for `fail` traps, and a search for `nobody` is denied.
 
 use std::time::Duration;
 

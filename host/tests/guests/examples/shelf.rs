@@ -1,6 +1,6 @@
-//! Three thousand entries of three kinds. It applies the filter hints of a request, and its cursor is a
-//! position in the filtered list, so that it has another meaning without the hints. The title of an entry
-//! shows that there were hints.
+//! Three thousand entries of three kinds. The guest applies the filter hints of a request. Its cursor is a position in
+//! the filtered list, so without the hints the cursor has another meaning. The title of an entry shows that there were
+//! hints.
 
 use guests::*;
 

@@ -1,4 +1,4 @@
-//! The tool `document`, which returns a text of any size. Its texts are those of the guest `sized`.
+//! The tool `document`, which returns a text of any size. The texts are the same as in the guest `sized`.
 
 use larder_provider::serde_json::{Value, json};
 use larder_provider::{Call, Error, Provider, Reading, Request, Result, Tool, Tools};

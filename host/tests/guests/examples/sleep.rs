@@ -1,5 +1,5 @@
-//! Sleeps for an hour, or for the time in the URI, without using CPU time. `sleep://left/MS` returns the time
-//! that was left before and after that.
+//! Sleeps for an hour, or for the time in the URI, without using CPU time. `sleep://left/MS` sleeps for this time and
+//! returns the remaining time before and after that.
 
 use std::time::Duration;
 

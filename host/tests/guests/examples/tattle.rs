@@ -8,7 +8,7 @@ fn token() -> String {
     host::setting("token").unwrap_or_default()
 }
 
-/// The secret after some other text, so that truncation may cut it in the middle.
+/// The secret after other text, so that truncation may cut the secret in the middle.
 fn behind(many: &str) -> String {
     format!(
         "{}{}",

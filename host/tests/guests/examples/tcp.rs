@@ -75,7 +75,7 @@ fn within(time: Duration, address: &str) -> std::io::Result<&'static str> {
     TcpStream::connect_timeout(&address, time).map(|_| "connected")
 }
 
-/// Sends a line, and returns the line that is the answer.
+/// Sends a line, and returns the answer, which is one line.
 fn ask(stream: &mut BufReader<TcpStream>) -> std::io::Result<String> {
     stream.get_mut().write_all(b"hello\n")?;
     let mut line = String::new();
@@ -90,7 +90,7 @@ fn resolve(name: &str) -> std::io::Result<Vec<String>> {
         .collect())
 }
 
-/// Opens connections at the same time. One line for each.
+/// Opens connections at the same time. Returns one line for each connection.
 fn many(count: usize, address: &str) -> String {
     let all: Vec<_> = (0..count).map(|_| connect(address)).collect();
     let lines = all.iter().map(|result| match result {
@@ -100,7 +100,7 @@ fn many(count: usize, address: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Reads until it is refused. Returns the number of bytes.
+/// Reads until the host refuses it. Returns the number of bytes.
 fn receive(address: &str) -> String {
     let mut stream = match TcpStream::connect(address) {
         Ok(stream) => stream,
@@ -116,7 +116,7 @@ fn receive(address: &str) -> String {
     }
 }
 
-/// Writes until it is refused. Returns the number of bytes.
+/// Writes until the host refuses it. Returns the number of bytes.
 fn send(address: &str) -> String {
     let mut stream = match TcpStream::connect(address) {
         Ok(stream) => stream,

@@ -1,5 +1,5 @@
-//! Uses much memory: `touch://fill/MIB` writes to so many mebibytes at once, and `touch://pages/MIB` to one page after
-//! the other. The text is the number of mebibytes.
+//! Uses much memory: `touch://fill/MIB` writes to this many mebibytes at once, and `touch://pages/MIB` to one page
+//! after another. The text is the number of mebibytes.
 
 use guests::*;
 
@@ -21,7 +21,7 @@ impl Behaviour for Touch {
             .ok_or(Error::NotFound)?;
         let bytes = mebibytes << 20;
         match parts.next() {
-            // One instruction, which the host cannot interrupt.
+            // This is one instruction, which the host cannot interrupt.
             Some("fill") => drop(std::hint::black_box(vec![1_u8; bytes])),
             Some("pages") => touch_pages(bytes),
             _ => return Err(Error::NotFound),

@@ -1,5 +1,5 @@
-//! Any number of URIs `wave:NAME`, which all have the content of the file `wave` in a granted folder: one
-//! write to the file changes them all, and one call for versions detects it.
+//! Any number of URIs `wave:NAME`, which all have the content of the file `wave` in a granted folder. One write to the
+//! file changes all of them, and one call for versions detects the change.
 
 use std::fs;
 

@@ -1,5 +1,5 @@
-//! Shared code of the test guests: bindings generated from `wit/` without the SDK, and a trait with a default
-//! for each function, so that a guest only implements what is special about it.
+//! Shared code of the test guests: bindings generated from `wit/` without the SDK, and a trait with a default for each
+//! function, so that a guest only implements its special behaviour.
 
 /// The bindings that `wit-bindgen` generates from the contract.
 pub mod bindings {

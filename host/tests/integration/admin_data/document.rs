@@ -1,4 +1,4 @@
-//! The OpenAPI document describes what the server really returns.
+//! The OpenAPI document matches the real responses of the server.
 
 use larder_json_schema::{Effort, JsonSchema};
 use serde_json::{Value, json};
@@ -33,7 +33,7 @@ impl Document {
     }
 }
 
-/// A server that has something for every path: calls, faults, a rejected component, one that waits for approval.
+/// A server with data for every path: calls, faults, a rejected component, and a component that waits for approval.
 async fn eventful() -> DataServer {
     let config = format!("{CONFIG}{TOKEN}[provider.echo]\nsettings.colour = \"blue\"\n");
     let work_dir = WorkDir::with_guests("echo trap_start dirs moody defined flood")
@@ -192,7 +192,7 @@ async fn check_posts(
     checked
 }
 
-/// A status without anything that is missing or empty, which no single server has.
+/// A complete status without missing or empty parts. No single server has such a status.
 fn full_status() -> Value {
     let at = "2026-01-02T03:04:05Z";
     let grants = json!({
@@ -234,7 +234,7 @@ fn full_status() -> Value {
 async fn the_document_describes_all_parts_of_a_status() {
     let server = DataServer::start("echo", "");
     let document = Document(server.json("/api/openapi.json").await);
-    // A field that the server has, and this test or the document has not, is an error too.
+    // If the server has a field that this test or the document does not have, that is an error too.
     let status: larder_admin::Status = serde_json::from_value(full_status()).unwrap();
     let status = serde_json::to_value(status).unwrap();
     assert_eq!(status, full_status());

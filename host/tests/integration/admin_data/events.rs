@@ -1,4 +1,4 @@
-//! What happened on the server.
+//! Events on the server.
 
 use std::fs;
 
@@ -64,7 +64,7 @@ async fn records_every_kind_of_change() {
     fs::remove_file(plugins.join("revision.wasm")).unwrap();
     event(&server, "removal", "revision is not served any more").await;
     let config = fs::read_to_string(server.work_dir.path("larder.toml")).unwrap();
-    // Renamed into place: a file that is still empty would be read as well.
+    // The file is renamed into place, because otherwise a still empty file could be read.
     fs::write(server.work_dir.path("new.toml"), config + "nonsense = 1\n").unwrap();
     fs::rename(
         server.work_dir.path("new.toml"),
@@ -103,7 +103,7 @@ async fn records_refusals_and_notifications() {
     }
     let refusal = event(&server, "refusal", "a request was refused: host").await;
     assert_eq!(refusal["details"]["peer"], "127.0.0.1");
-    // The others are summarized.
+    // The other events are summarized.
     event(&server, "refusal", "29 more requests were refused: host").await;
     assert_eq!(server.items("/api/events?kind=refusal").await.len(), 2);
 

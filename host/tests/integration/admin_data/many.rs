@@ -32,7 +32,7 @@ async fn responses_take_little_cpu_time_with_a_thousand_providers() {
     let server = DataServer::in_folder(work_dir);
     let all = (TEAMS * PROVIDERS) as u64;
     let is_loaded = |overview: &serde_json::Value| overview["providers"]["ready"] == all;
-    // Loading so many takes long on a slow machine.
+    // Loading so many providers takes long on a slow machine.
     eventually_within(SLOW_WAIT * 4, "all are loaded", async || {
         let is_loaded = is_loaded(&server.json("/api/overview").await);
         if !is_loaded {

@@ -1,4 +1,4 @@
-//! Lists of components, and everything about one of them.
+//! Lists of components, and the data about one component.
 
 use std::fs;
 
@@ -105,7 +105,7 @@ async fn keeps_faults_with_stderr_and_the_state_of_the_circuit_breaker() {
     let breaker = &moody["breaker"];
     assert!(breaker["failures"].as_u64().unwrap() >= 5, "{breaker}");
     let is_open = breaker["state"] == "open" && breaker["until"].is_string();
-    // It is open for a second only, which a slow machine may miss; the event stays.
+    // The circuit is open only for a second, which the test may miss on a slow machine. The event stays.
     let events = server
         .items("/api/events?kind=fault&provider=moody&q=not+called")
         .await;

@@ -108,7 +108,7 @@ async fn sends_events_as_they_happen_and_the_overview() {
     std::fs::remove_file(server.work_dir.path("plugins/echo.wasm")).unwrap();
     let removal = stream.next_event("removal").await;
     assert_eq!(removal.data["provider"], "echo");
-    // A client that connects again gets what it missed.
+    // A client that connects again gets the events that it missed.
     let mut again = Stream::open(&server, &format!("?after={}", fault.id.unwrap())).await;
     assert_eq!(again.next_event("removal").await.id, removal.id);
     let mut resumed = {
@@ -145,7 +145,7 @@ async fn the_number_of_streams_is_limited() {
     );
     let body: Value = refused.json().await.unwrap();
     assert_eq!(body["error"]["code"], "too-many-streams");
-    // Other requests are answered, and a stream that is closed makes room.
+    // Other requests are answered, and a closed stream makes room.
     server.json("/api/overview").await;
     drop(streams.pop());
     eventually_within(SLOW_WAIT, "there is room for a stream", async || {

@@ -1,4 +1,4 @@
-//! Teams: their quotas, and who uses them.
+//! The quotas and the callers of teams.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! The audit log when it cannot be written, or not fast enough.
+//! The audit log when it cannot be written, or is written too slowly.
 
 use std::fs;
 use std::time::Duration;
@@ -22,7 +22,7 @@ fn calls(server: &TestServer) -> u64 {
         .calls(Outcome::Ok)
 }
 
-/// A full pipe without a reader blocks the writer, as a file system that does not respond would.
+/// A full pipe without a reader blocks the writer, like a file system that does not respond.
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn a_blocked_write_is_reported_and_does_not_prevent_shutdown() {
@@ -92,7 +92,7 @@ async fn no_read_is_answered_before_its_line_is_written() {
         calls(&server) - before == 50
     })
     .await;
-    // The answers wait for their lines, however often they are polled.
+    // The answers wait for their lines, also if they are polled many times.
     for _ in 0..100 {
         tokio::task::yield_now().await;
         assert!(
@@ -121,7 +121,7 @@ async fn no_read_is_answered_before_its_line_is_written() {
     assert!(last.finish(Duration::from_secs(60)).await);
 }
 
-/// A client that waits without an end would not know why.
+/// A client that waits forever would not learn the reason.
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn a_read_waits_for_the_log_for_a_limited_time() {
@@ -196,7 +196,7 @@ async fn on_a_full_disk_reads_wait_or_lines_are_lost_as_configured() {
     );
 }
 
-/// A pipe that nobody reads from takes 64 KiB; after that, writes to it block.
+/// A pipe that is not read takes 64 KiB. After that, writes to the pipe block.
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn drops_and_counts_lines_that_do_not_fit_into_the_queue() {
@@ -209,7 +209,7 @@ async fn drops_and_counts_lines_that_do_not_fit_into_the_queue() {
             .unwrap()
             .success()
     );
-    // Opened for reading too, because otherwise opening it for writing would block.
+    // The pipe is also opened for reading, because otherwise opening it for writing would block.
     let mut pipe = fs::File::options()
         .read(true)
         .write(true)
@@ -284,7 +284,7 @@ async fn is_not_ready_while_reads_wait_for_the_log() {
         .await;
         assert_eq!(admin.get("/readyz").await.0, 200, "{on_full}");
         let all = reads(&fs::read_to_string(work_dir.path("audit.log")).unwrap());
-        // A dropped line may have been in the buffer that is written when the folder is gone.
+        // A dropped line may have been in the buffer that is written when the folder is removed.
         assert!(
             all.len() == 2 || on_full == "drop" && all.len() == 1,
             "{on_full}: {}",

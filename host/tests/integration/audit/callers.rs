@@ -1,4 +1,5 @@
-//! Who did what, in the audit log: the credential, the address of the client, and operations other than reads.
+//! The caller of each operation in the audit log: the credential, the address of the client, and operations other than
+//! reads.
 
 use std::fs;
 use std::time::Duration;

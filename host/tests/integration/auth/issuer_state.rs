@@ -29,7 +29,7 @@ async fn metric(admin: &AdminClient, key: &str) -> f64 {
     sample_value(&parse_samples(&admin.get("/metrics").await.1), key)
 }
 
-/// An address that nothing listens on.
+/// An address on which no server listens.
 async fn unreachable_issuer() -> String {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     format!("http://{}/realm", listener.local_addr().unwrap())
@@ -87,7 +87,7 @@ async fn a_server_with_static_tokens_is_ready_but_reports_the_issuer() {
     })
     .await;
     assert_eq!(admin.get("/readyz").await.0, 200);
-    // Without the token, nothing can be verified any more.
+    // Without the token, no token can be verified any more.
     fs::write(work_dir.path("larder.toml"), oauth(&issuer)).unwrap();
     eventually_within(SLOW_WAIT, "the server is not ready", async || {
         admin.get("/readyz").await.0 == 503

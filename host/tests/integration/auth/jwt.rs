@@ -31,7 +31,7 @@ impl Keys {
     }
 
     fn public(&self) -> Value {
-        // Keys that the server does not understand must not affect the others.
+        // Keys that the server does not support must not affect the other keys.
         let unknown = json!({ "kty": "NEW", "kid": "strange" });
         let secret = json!({ "kty": "oct", "kid": "oct", "k": base64(b"secret") });
         let keys = [&self.rsa, &self.p256, &self.p384, &self.ed25519];
@@ -492,13 +492,13 @@ async fn does_not_use_keys_of_another_issuer() {
     let (drain, key) = (Drain::new(), Pair::p256());
     let issuer = Issuer::start(&drain, json!([key.public("k")])).await;
     let mut oauth = issuer.oauth_config();
-    // The same server, whose metadata states another issuer URL.
+    // The same server. Its metadata state another issuer URL.
     oauth.issuer = SecureUrl::parse(&format!("{}/", issuer.url)).unwrap();
     let http = with_issuer(oauth.clone()).await;
     let claims = claims_with(&issuer, json!({ "iss": oauth.issuer.as_str() }));
     let token = key.token(&json!({ "alg": "ES256", "kid": "k" }), &claims);
     assert_eq!(read_with_token(&http, &token).await.status, 503);
-    // The URL of its keys can be configured instead.
+    // Instead, the URL of its keys can be configured.
     oauth.jwks = Some(SecureUrl::parse(&format!("{}/keys", issuer.url)).unwrap());
     let http = with_issuer(oauth).await;
     assert_eq!(read_with_token(&http, &token).await.status, 200);

@@ -1,4 +1,4 @@
-//! Tokens whose key is not among those that were fetched last: the issuer may have added it, or withdrawn it.
+//! Tokens whose key is not in the last fetched set: the issuer may have added the key, or withdrawn it.
 
 use std::time::Duration;
 

@@ -54,7 +54,7 @@ fn revokes_despite_an_error_in_another_team() {
     let line = server.find_stderr("reload failed section=\"configuration\"");
     assert!(line.contains("team.b.provider.x.dirs"), "{line}");
     list(&work_dir, &url, "ann").expect_success();
-    // A SIGHUP reloads the file though it has not changed.
+    // A SIGHUP reloads the file although it has not changed.
     fs::create_dir(work_dir.path("docs")).unwrap();
     server.signal("HUP");
     server.wait_for_stderr("reloaded section=\"configuration\"");
@@ -126,7 +126,7 @@ fn a_team_is_added_and_removed_with_its_credentials() {
     );
 }
 
-/// A loopback address that the configuration does not recognize as one.
+/// A loopback address that the configuration does not recognize as a loopback address.
 const MAPPED: &str = "[::ffff:127.0.0.1]:0";
 
 #[test]

@@ -56,8 +56,8 @@ async fn a_removed_token_ends_its_streams_and_sessions_and_no_others() {
     assert_eq!(legacy(&http, "a", Some(&anns), &ping()).await.status, 401);
     assert_closed(ann).await;
     assert!(ann_legacy.next().await.is_none());
-    // Bob's other token is still valid, and so is the session that both tokens used. The stream of the
-    // removed token ends.
+    // Bob's other token is still valid, and the session that both tokens used is still open. The stream of the removed
+    // token ends.
     assert_closed(bob).await;
     assert_eq!(legacy(&http, "b2", Some(&bobs), &ping()).await.status, 200);
 

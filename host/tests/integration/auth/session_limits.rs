@@ -1,4 +1,4 @@
-//! The session limit of one caller among those of all.
+//! The session limit of one caller among the sessions of all callers.
 
 use larder_mcp::auth::{Config, Token};
 use larder_model::name::TeamName;

@@ -12,7 +12,7 @@ use super::TestCompiler;
 use super::first_tier::large;
 use crate::harness::{SLOW_WAIT, TestServer, eventually_within};
 
-/// What this thread logs, which runs all tasks of its test.
+/// The log of this thread, which runs all tasks of its test.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<u8>>>);
 
@@ -70,7 +70,7 @@ fn unoptimised(server: &TestServer) -> i64 {
     server.metrics.server().unoptimised_components.get()
 }
 
-/// Lets the clock jump. No compiler may run meanwhile, because its time would be over.
+/// Moves the clock forward. No compiler may run at this time, because its time limit would pass.
 async fn skip(minutes: u64) {
     tokio::time::pause();
     tokio::time::advance(Duration::from_secs(minutes * 60)).await;

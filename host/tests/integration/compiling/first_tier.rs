@@ -143,7 +143,7 @@ async fn a_restart_uses_code_that_is_not_optimised() {
 async fn a_new_revision_replaces_code_that_is_not_optimised() {
     let test = TestCompiler::new();
     let http = test.server(GuestLifetime::Fresh).await;
-    // The second revision does not wait until the first one is optimised.
+    // The compilation of the second revision does not wait until the first one is optimised.
     pid(&test).await;
     let new = http.server.folder.path().join("new");
     fs::write(&new, large(2)).unwrap();

@@ -10,7 +10,7 @@ use larder_sandbox::{CompileJob, CompilePhases, HashedComponent, Priority, Sandb
 use super::{TestCompiler, echo};
 use crate::harness::{SLOW_WAIT, component_path, eventually_within};
 
-/// Compiles a component for a team and a provider. Somebody waits for it.
+/// Compiles a component for a team and a provider. Somebody waits for the result.
 async fn compile(sandbox: &Sandbox, owner: (&str, &str), bytes: Bytes) -> CompilePhases {
     compile_with(sandbox, owner, Priority::Awaited, bytes).await
 }
@@ -41,14 +41,14 @@ async fn compile_with(
 /// A provider of the default team.
 const WIKI: (&str, &str) = ("default", "wiki");
 
-/// The same component with another custom section, so with another digest and the same functions.
+/// The same component with another custom section: its digest is different and its functions are the same.
 fn with_section(component: &Bytes, number: u8) -> Bytes {
     [component, [0, 3, 1, b'x', number].as_slice()]
         .concat()
         .into()
 }
 
-/// Cranelift does not identify every function by the same key again, even if nothing changed.
+/// Cranelift does not give every function the same key again, also if the function did not change.
 fn is_mostly_reused(phases: &CompilePhases) -> bool {
     phases.reused > 3 * phases.compiled
 }
@@ -116,7 +116,7 @@ async fn functions_of_the_previous_revision_are_reused() {
     let first = compile(&sandbox, WIKI, echo()).await;
     assert!(first.reused == 0 && first.compiled > 50, "{first}");
     test.functions(1).await;
-    // Nothing but the digest differs.
+    // Only the digest differs.
     let second = with_section(&echo(), 1);
     let phases = compile(&sandbox, WIKI, second.clone()).await;
     assert!(is_mostly_reused(&phases), "{phases}");
@@ -126,14 +126,15 @@ async fn functions_of_the_previous_revision_are_reused() {
         code_of_full_compilation(&second).await
     );
     test.functions(1).await;
-    // Another program, which has the functions of the standard library.
+    // Another program that contains the functions of the standard library.
     let third = Bytes::from(fs::read(component_path("many")).unwrap());
     let phases = compile(&sandbox, WIKI, third.clone()).await;
     assert!(phases.reused > 0 && phases.compiled > 0, "{phases}");
     assert_eq!(test.code_of(&third), code_of_full_compilation(&third).await);
 }
 
-/// How many functions are compiled again although none changed, after a first compilation of this priority.
+/// The number of functions that are compiled again although no function changed, after a first compilation of this
+/// priority.
 async fn compiled_again_after(priority: Priority) -> u64 {
     let test = TestCompiler::new();
     let sandbox = test.sandbox(|config| config.program = test.compiler("one-thread"));
@@ -216,7 +217,7 @@ async fn damaged_functions_are_not_used() {
     }
 }
 
-/// Checks that functions with which this compiler fails are removed, and that another process compiles the component.
+/// Checks that functions are removed if this compiler fails with them, and that another process compiles the component.
 async fn check_that_functions_are_removed(compiler: &str) {
     let test = TestCompiler::new();
     let fails = test.sandbox(|config| config.program = test.compiler(compiler));
@@ -281,7 +282,7 @@ async fn functions_count_in_the_size_of_the_cache() {
     compile(&test.sandbox(|_| {}), WIKI, echo()).await;
     test.functions(1).await;
     let code = test.code_of(&echo()).len() as u64;
-    // The code of two components fits, but not their functions as well.
+    // The code of two components fits, but their functions do not fit in addition.
     let small = test.sandbox(|config| config.cache.size = code * 2);
     compile(&small, ("default", "other"), with_section(&echo(), 1)).await;
     let size = || {

@@ -1,4 +1,4 @@
-//! The libraries of a component are compiled on their own, and are not compiled again for its next revision.
+//! The libraries of a component are compiled separately, and are not compiled again for its next revision.
 
 use std::fs;
 use std::time::Duration;
@@ -26,7 +26,7 @@ fn library(effect: impl FnOnce(&mut Function)) -> Module {
     library_with(2, effect)
 }
 
-/// The same with so many functions.
+/// Like [`library`], with this many functions.
 fn library_with(count: u32, effect: impl FnOnce(&mut Function)) -> Module {
     let (mut types, mut functions, mut code) = (
         TypeSection::new(),
@@ -216,7 +216,7 @@ async fn each_team_compiles_its_libraries() {
     .await
     .unwrap();
     assert_eq!(test.compiled(), [2, 3, 0]);
-    // The import that replaces the library is none of the component.
+    // The component does not contain the import that replaces the library.
     let whole = sandbox
         .compile(&TeamName::default_team(), split_revision(2))
         .await
@@ -293,7 +293,7 @@ async fn parts_share_the_time_limit() {
         config.program = test.compiler("slow");
         config.timeout = Duration::from_secs(4);
     });
-    // One is compiled beside the others, and three others and the rest take 1.5 s each.
+    // One library is compiled in parallel to the others. Three other libraries and the rest take 1.5 s each.
     let component = (0..4).fold(revision(1).into(), |component: Bytes, number| {
         let library = library(|start| _ = start.instructions().i32_const(number).drop());
         with_library(component.into(), &library)

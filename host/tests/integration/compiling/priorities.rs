@@ -1,4 +1,4 @@
-//! Which compilations have precedence over others, and over requests.
+//! Which compilations take precedence over other compilations, and over requests.
 
 use std::fs;
 use std::process::Stdio;
@@ -72,7 +72,7 @@ fn nice_and_threads(pid: u32) -> (i32, i32) {
         .1
         .split_whitespace()
         .collect();
-    // The fields 19 and 20 of proc(5); the first one here is the third.
+    // The fields 19 and 20 of proc(5). The first field here is the third field there.
     (fields[16].parse().unwrap(), fields[17].parse().unwrap())
 }
 
@@ -100,7 +100,7 @@ async fn the_compiler_lowers_its_own_priority() {
             .spawn()
             .unwrap();
         child.stdin.as_mut().unwrap().write_all(&bytes).unwrap();
-        // It has several threads once it compiles.
+        // The compiler process has several threads while it compiles.
         let compiles = async || nice_and_threads(child.id()).1 > 2;
         eventually_within(SLOW_WAIT, "it compiles", compiles).await;
         let (nice, _) = nice_and_threads(child.id());

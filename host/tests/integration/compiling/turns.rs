@@ -55,7 +55,7 @@ async fn a_compilation_is_paused_when_another_team_waits() {
     };
     alternate(0, 1).await;
     alternate(1, 0).await;
-    // A process that is paused is ended as well.
+    // A paused process is ended as well.
     test.drain.finish(std::time::Duration::ZERO).await;
     for pid in pids() {
         wait_for_exit(&pid).await;

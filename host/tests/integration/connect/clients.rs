@@ -8,7 +8,7 @@ use tokio::process::Command;
 use super::{ClientFile, connect, work_dir};
 use crate::process::{WorkDir, path_arg};
 
-/// Each client with a file as people write it.
+/// Each client with a typical file.
 const FILES: [(&str, &str); 7] = [
     (
         "claude-desktop",
@@ -40,7 +40,7 @@ const FILES: [(&str, &str); 7] = [
     ),
 ];
 
-/// Shows a text without what differs between runs.
+/// Shows a text without the parts that differ between runs.
 fn check(work_dir: &WorkDir, text: &str, expected: Expect) {
     let text = text.replace(env!("CARGO_BIN_EXE_larder"), "/bin/larder");
     expected.assert_eq(&text.replace(path_arg(&work_dir.path("")), "/work/"));

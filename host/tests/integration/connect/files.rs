@@ -1,4 +1,4 @@
-//! Files that are broken, missing, protected, linked or somebody else's.
+//! Files that are broken, missing, protected, linked or owned by another user.
 
 use std::fs::Permissions;
 use std::os::unix::fs::{PermissionsExt as _, symlink};

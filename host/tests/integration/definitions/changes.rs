@@ -1,4 +1,4 @@
-//! Notifications of changed lists: for each list that differs for the client, and for no other, in both eras.
+//! Notifications of changed lists in both eras: for each list that differs for the client, and for no other list.
 
 use larder_model::policy::{Access, ApprovalMode, Dir, ToolGrant};
 use serde_json::json;
@@ -8,7 +8,8 @@ use crate::harness::{SLOW_WAIT, TestServer, eventually_within};
 use crate::http_server::HttpTestServer;
 use crate::subscriptions::{Events, listen};
 
-/// A server with `conformance`, which changes its lists when it is called, and `interactive`, which only says so.
+/// A server with `conformance`, which changes its lists when it is called, and `interactive`, which only reports
+/// changes.
 async fn serve(state: &std::path::Path) -> HttpTestServer {
     let mut builder =
         TestServer::builder("conformance interactive").approve("conformance", ApprovalMode::Always);
@@ -61,7 +62,7 @@ async fn only_a_list_that_differs_is_reported() {
         ("test_trigger_prompt_change", "prompts", "test_added_prompt"),
     ] {
         for is_there in [true, false] {
-            // Reports a change of both lists, although neither differs.
+            // Reports a change of both lists, although neither list differs.
             let before = lists_of_interactive(&server);
             call(&server, "change", json!({})).await;
             // The call itself, the description and at least three lists.

@@ -1,5 +1,5 @@
 //! Tools that attack the server or its clients: endless lists, expensive schemas, references to other documents,
-//! deceptive texts, and calls that end halfway.
+//! misleading texts, and calls that end before their result.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
@@ -16,7 +16,7 @@ use crate::harness::{TestServer, TestServerBuilder};
 use crate::http_server::HttpTestServer;
 use crate::process::WorkDir;
 
-/// A server whose provider `hostile_tools` lists this. Another one works as usual.
+/// A server whose provider `hostile_tools` lists tools of this kind. Another provider works as usual.
 fn hostile(list: &str) -> TestServerBuilder {
     let builder = TestServer::builder("hostile_tools echo").setting("hostile_tools", "list", list);
     builder.provider("hostile_tools", |grant, _| grant.tools = ToolGrant::All)
@@ -62,7 +62,7 @@ async fn a_list_without_an_end_is_cut() {
     );
 }
 
-/// Each of the expressions is small enough, but all together need too much memory.
+/// Each expression is small enough, but all expressions together need too much memory.
 #[tokio::test]
 async fn the_regular_expressions_of_a_provider_share_one_limit() {
     let few =
@@ -256,7 +256,7 @@ async fn deceptive_names_are_omitted() {
         the tool "сору": a tool name has 1 to 64 letters, digits, `_` or `-`
     "#]]
     .assert_eq(&omitted);
-    // Descriptions are data: JSON escapes what is no valid JSON, and nothing else is changed.
+    // Descriptions are data: JSON escapes all characters that are not valid in JSON, and nothing else is changed.
     let tools = server.modern("tools/list", json!({})).await;
     assert!(
         tools.body.contains(r"red \u001b[31m") && !tools.body.contains('\u{1b}'),

@@ -1,4 +1,4 @@
-//! Tools that ask modern clients for input, and log messages for clients of both eras.
+//! Tools that request input from modern clients, and log messages for clients of both eras.
 
 use serde_json::{Value, json};
 
@@ -47,7 +47,7 @@ async fn a_modern_client_calls_again_with_the_answers() {
         text,
         "asked; name: {\"action\":\"accept\",\"content\":{\"name\":\"Ada\"}}"
     );
-    // The state is of no use for anything else.
+    // The state cannot be used for any other call.
     for (params, expected) in [
         (
             json!({ "inputResponses": answer, "requestState": "x" }),
@@ -85,12 +85,12 @@ async fn answers_without_a_state_serve_the_first_question() {
     let text = complete["result"]["content"][0]["text"]
         .as_str()
         .unwrap_or_else(|| panic!("{complete}"));
-    // The provider asked in this call, and gets its own state.
+    // The provider requested input in this call, and gets its own state.
     assert_eq!(
         text,
         "asked; name: {\"action\":\"accept\",\"content\":{\"name\":\"Ada\"}}"
     );
-    // What is missing is asked again.
+    // Missing answers are requested again.
     for responses in [json!({}), json!({ "wrong": answer })] {
         let asked = ask(&server, json!({ "inputResponses": responses })).await;
         assert_eq!(
@@ -275,7 +275,7 @@ async fn log_messages_reach_clients_that_ask_for_them() {
         events[2]["result"]["content"][0]["text"],
         "false false Some(Severity::Warning)"
     );
-    // Without a level there are none.
+    // Without a level, there are no log messages.
     let response = call(&server, "tell", json!({})).await;
     assert_eq!(response.headers["content-type"], "application/json");
     // A legacy client sets a level for its session.

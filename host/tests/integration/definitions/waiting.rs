@@ -1,5 +1,5 @@
-//! Calls of legacy clients that wait for the answer to a question: they hold nothing but a bounded amount of memory,
-//! and end with their client.
+//! Calls of legacy clients that wait for the answer to a request. They only hold a limited amount of memory, and end
+//! with their client.
 
 use larder_model::policy::{Quota, ToolGrant};
 use larder_runtime::memory_budget::MemoryUse;
@@ -51,7 +51,7 @@ impl LegacyClient {
             .body(body.to_string())
     }
 
-    /// Starts a call that asks, and returns its stream and the question.
+    /// Starts a call that requests input, and returns its stream and the request.
     async fn ask(&self, id: u32) -> (Events, Value) {
         let mut stream = Events::of(self.call(id, &json!({}))).await;
         let question = stream.next().await.unwrap();
@@ -69,7 +69,7 @@ impl LegacyClient {
         assert_eq!(response.status, 202, "{}", response.body);
     }
 
-    /// The memory of calls that wait.
+    /// The memory of waiting calls.
     fn waiting_bytes(&self) -> u64 {
         self.server
             .server
@@ -132,7 +132,7 @@ async fn a_waiting_call_holds_neither_guest_nor_permit() {
         .clone();
     assert_eq!(provider.metrics().memory(), 0, "no guest is open");
     assert!(client.waiting_bytes() > 0);
-    // Others can call the same provider meanwhile.
+    // Other callers can call the same provider in the meantime.
     let legacy = client
         .server
         .legacy(

@@ -3,8 +3,8 @@
 use super::*;
 
 impl TestServerBuilder {
-    /// Uses the folder of a server that it stops, as a restart would, with every file that the server left
-    /// there.
+    /// Uses the folder of a server and stops this server, as a restart would. All files that the server wrote stay in
+    /// the folder.
     pub(crate) async fn restart(server: TestServer) -> Self {
         server.drain.finish(Duration::from_secs(10)).await;
         let TestServer {
@@ -23,7 +23,7 @@ impl TestServerBuilder {
         self
     }
 
-    /// Sets whose signatures are trusted.
+    /// Sets which signers are trusted.
     pub(crate) fn trust(mut self, rule: Rule) -> Self {
         self.trust = Trust::new([rule]);
         self
@@ -35,7 +35,7 @@ impl TestServerBuilder {
         self
     }
 
-    /// Sets the team that the server belongs to.
+    /// Sets the team of the server.
     pub(crate) fn team(mut self, name: &str) -> Self {
         self.team = TeamName::parse(name).unwrap();
         self
@@ -53,13 +53,13 @@ impl TestServerBuilder {
         self
     }
 
-    /// Adds a source of components, which takes the place of the plugins folder.
+    /// Adds a source of components, which replaces the plugins folder.
     pub(crate) fn source(mut self, source: impl Source + 'static) -> Self {
         self.sources.push(Box::new(source));
         self
     }
 
-    /// Sets the time between two scans that nothing triggered.
+    /// Sets the time between two scans without a trigger.
     pub(crate) fn scan_interval(mut self, interval: Duration) -> Self {
         self.scan_interval = interval;
         self
@@ -71,7 +71,7 @@ impl TestServerBuilder {
         self
     }
 
-    /// Limits how long the start waits for components to load. Without this, it waits for all of them.
+    /// Limits how long the start waits for components to load. Without this limit, the start waits for all components.
     pub(crate) fn start_limits(mut self, limits: StartLimits) -> Self {
         self.start_limits = Some(limits);
         self
@@ -166,7 +166,7 @@ impl TestServerBuilder {
         self
     }
 
-    /// Connects the server with others of the same team.
+    /// Connects the server with other servers of the same team.
     pub(crate) fn replicas(mut self, replicas: Arc<dyn TeamReplicas>) -> Self {
         self.replicas = replicas;
         self

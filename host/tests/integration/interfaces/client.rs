@@ -1,4 +1,4 @@
-//! What a tool can learn about the client, and tell it.
+//! What a tool can find out about the client, and send to the client.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -80,7 +80,7 @@ async fn log_messages_for_the_client_have_limits() {
     let received = messages(receiver);
     // The message below the level does not count.
     assert_eq!(received.len(), 5, "{received:?}");
-    // A client that does not receive anything does not stop the guest.
+    // A client that receives no messages does not stop the guest.
     let (call, receiver) = call_with_client(1);
     let text = loaded
         .tool_text(permit_for(&call), tool_call("tell", "{}"))

@@ -133,7 +133,7 @@ fn check_reports_settings() {
         "{}",
         alone.stdout
     );
-    // Without a configuration, a missing setting is no problem of the component.
+    // Without a configuration, a missing setting is not a problem of the component.
     let alone = work_dir.larder(&format!("check {}", path_arg(&file)));
     assert_eq!(alone.code, Some(0), "{}", alone.stdout);
     assert!(
@@ -190,7 +190,8 @@ async fn a_provider_without_a_required_setting_is_not_served() {
         "setting `name` is required: add it to `settings`"
     );
     assert_eq!(before["providers"].as_array().unwrap().len(), 1);
-    // It is served as soon as the setting is there, and continues to be served with it if it is removed again.
+    // The component is served as soon as the setting is configured. If the setting is removed again, the component is
+    // still served with it.
     let with_name =
         "[admin]\nlisten = \"127.0.0.1:0\"\n[provider.interactive.settings]\nname = \"x\"\n";
     let work_dir = work_dir.file("larder.toml", with_name);

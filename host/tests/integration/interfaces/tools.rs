@@ -16,7 +16,7 @@ async fn lists_tools() {
     let first = loaded.provider.list_tools(permit(), None).await.unwrap();
     let tool = &first.items[0];
     assert_eq!(tool.title.as_deref(), Some("Everything"));
-    // The order of the properties stays, and the schema is one line.
+    // The order of the properties stays the same, and the schema is one line.
     assert_eq!(
         tool.input_schema.get(),
         r#"{"type":"object","properties":{"z":{},"a":{}}}"#

@@ -15,7 +15,7 @@ fn database(server: &TestServer) -> PathBuf {
     larder_key_value::database_path(&state, &server.plugins, server.reader.team())
 }
 
-/// A server in the folder of another one, which ends.
+/// A server in the folder of another server, which is stopped.
 async fn restarted(server: TestServer) -> TestServerBuilder {
     TestServerBuilder::restart(server)
         .await
@@ -35,7 +35,7 @@ async fn only_the_owner_has_access() {
         (mode(file.clone()), mode(file.parent().unwrap().into())),
         (0o600, 0o700)
     );
-    // Whoever can change the file could change the values.
+    // A user who can change the file could change the values.
     let server = restarted(server).await;
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o664)).unwrap();
     let server = server.start().await;
@@ -84,7 +84,7 @@ fn values_can_be_read_while_the_disk_is_full() {
     };
     let is_set = |number: u32| call(&format!("set/shared/a/{number}")).starts_with("ok");
     assert!(is_set(1));
-    // As the server sees the folder.
+    // The folder in the mount namespace of the server.
     let fill = PathBuf::from(format!(
         "/proc/{}/root{}",
         server.id(),

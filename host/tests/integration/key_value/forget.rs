@@ -58,7 +58,7 @@ async fn committed_values_survive_kill_9_until_they_are_forgotten() {
             format!("ok: Some(\"{n}\")")
         );
     }
-    // The values stay when the component is removed, and are deleted without a server too.
+    // The values stay when the component is removed. They can also be deleted without a server.
     admin.process.signal("TERM");
     admin.process.wait();
     std::fs::remove_file(work_dir.path("plugins/keeps.wasm")).unwrap();
@@ -115,7 +115,7 @@ async fn a_running_server_forgets_the_values() {
     ] {
         assert!(status.contains(line), "{status}");
     }
-    // The command finds that a server uses the file, and its address in larder.toml.
+    // The command finds out that a server uses the file, and reads the server's address in larder.toml.
     let forgotten = work_dir.larder("forget keeps --yes");
     let deleted = "larder: deleted 1 value (66 bytes) of keeps\n";
     assert_eq!(

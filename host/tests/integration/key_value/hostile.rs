@@ -1,5 +1,5 @@
-//! Guests that use the key-value store without measure: each call ends at its limits, what is stored stays bounded, and
-//! a neighbour is served.
+//! Guests that use the key-value store as much as possible: each call ends at its limits, the stored values stay
+//! limited, and another provider is served.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use crate::harness::{SLOW_WAIT, TestServer};
 
 use super::{BOTH, call_by, read, read_uri};
 
-/// How long a flood lasts that its CPU time does not end.
+/// How long a flood lasts if its CPU time does not end it.
 const FLOOD: Duration = Duration::from_secs(3);
 /// The results of operations of a flood.
 const KINDS: [KeyValueResult; 3] = [
@@ -19,7 +19,7 @@ const KINDS: [KeyValueResult; 3] = [
     KeyValueResult::Refused,
 ];
 
-/// What a flood did.
+/// The operations of a flood.
 struct Flooded {
     /// How its calls ended.
     ends: [String; 2],
@@ -28,7 +28,7 @@ struct Flooded {
     refused: u64,
 }
 
-/// Starts a server whose provider `keeps` has these limits, and a neighbour with the same component.
+/// Starts a server whose provider `keeps` has these limits, and another provider with the same component.
 async fn start(timeout: Duration, cpu_time: Duration) -> TestServer {
     let grant = |grant: &mut Grant, _: &mut i32| {
         grant.key_value = BOTH;
@@ -47,8 +47,8 @@ async fn start(timeout: Duration, cpu_time: Duration) -> TestServer {
     builder.provider("keeps", flooding).start().await
 }
 
-/// Makes calls to the provider beside the flood, and counts the operations of the flood during each call. Returns the
-/// largest count.
+/// Makes calls to the other provider during the flood, and counts the operations of the flood during each call. Returns
+/// the largest count.
 async fn use_neighbour(server: &TestServer, count: impl Fn() -> u64) -> u64 {
     let mut most = 0;
     for n in 0..10 {
@@ -59,7 +59,8 @@ async fn use_neighbour(server: &TestServer, count: impl Fn() -> u64) -> u64 {
     most
 }
 
-/// Makes two calls that use the store as much as they can within these limits, and calls of a neighbour meanwhile.
+/// Makes two calls that use the store as much as they can within these limits. In the meantime, makes calls of the
+/// other provider.
 async fn flood(how: &str, timeout: Duration, cpu_time: Duration) -> Flooded {
     let server = start(timeout, cpu_time).await;
     for n in 0..100 {
@@ -90,7 +91,7 @@ async fn flood(how: &str, timeout: Duration, cpu_time: Duration) -> Flooded {
     let (ends, most) = tokio::join!(floods, use_neighbour(&server, count));
     let all = count() - before;
     println!("{how}: {all} operations, at most {most} of them during one of the neighbour");
-    // A neighbour that has to wait for the flood would wait for all of it.
+    // A provider that has to wait for the flood would wait until its end.
     assert!(
         most < all * 3 / 4,
         "{most} of {all} operations during one of the neighbour"
@@ -125,7 +126,7 @@ async fn a_million_keys() {
             .all(|end| end.contains("did not respond within") || end.contains("CPU time")),
         "{ends:?}"
     );
-    // About 250 in each second, whether they are refused or not.
+    // About 250 per second, including refused operations.
     let most = 500 * (time.as_secs() + 2);
     assert!(
         written + refused < most,
@@ -146,7 +147,7 @@ async fn a_gigabyte_of_writes() {
             .all(|end| end.contains("refused: Failure::Full") || end.contains("did not respond")),
         "{ends:?}"
     );
-    // Four megabytes in each second.
+    // Four megabytes per second.
     let most = 100 + 8 * (time.as_secs() + 2);
     assert!(written < most, "{written} in {time:?}");
 }
@@ -159,7 +160,7 @@ async fn a_million_lists() {
         Duration::from_millis(200),
     )
     .await;
-    // The time that the store needs is the guest's.
+    // The time that the store needs counts as time of the guest.
     assert!(
         ends.iter()
             .all(|end| end.contains("exceeded its CPU time of 200ms")),

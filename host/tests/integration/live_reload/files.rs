@@ -77,14 +77,14 @@ async fn a_component_that_is_replaced_all_the_time_is_loaded_now_and_then() {
     let server = start_with_first_revision().await;
     let new = server.folder.path().join("new");
     let began = Instant::now();
-    // None of them was compiled in an earlier run.
+    // No file was compiled in an earlier run.
     let mut last = SystemTime::UNIX_EPOCH.elapsed().unwrap().subsec_nanos() % 90_000_000 + 2;
     while number(&server.text(NOW).await) == 1 {
         assert!(began.elapsed() < SLOW_WAIT, "none was loaded");
         last += 1;
         fs::write(&new, revision(last)).unwrap();
         fs::rename(&new, component_file(&server)).unwrap();
-        // Less than the time to load it.
+        // This is less than the time to load the component.
         tokio::time::sleep(Duration::from_millis(30)).await;
     }
     server.wait_for_revision(last).await;
@@ -114,9 +114,9 @@ async fn takes_a_renamed_file_at_once_and_a_written_one_once_it_is_stable() {
         server.wait_for_revision(number).await;
         settling.push(phases().settling);
     }
-    // An event is lost if the folder is scanned at that moment; then the file must stay the same.
+    // If the folder is scanned at the moment of an event, the event is lost. Then the file must stay the same.
     assert!(settling.contains(&Duration::ZERO), "{settling:?}");
-    // The code of this one is not in the cache.
+    // The code of this component is not in the cache.
     let nanos = std::time::SystemTime::now()
         .duration_since(std::time::UNIX_EPOCH)
         .unwrap()
@@ -247,7 +247,7 @@ async fn serves_and_removes_fifty_files_at_once() {
         fs::write(path(number), revision(number)).unwrap();
     }
     let own = |number| format!("revision://only/{}", text(number));
-    // Each of them is compiled, which takes long on a busy machine.
+    // Each component is compiled, which takes long on a busy machine.
     eventually_within(SLOW_WAIT * 5, "all of them are served", async || {
         let uris = server.uris().await;
         (1..=50).all(|number| uris.contains(&own(number)))

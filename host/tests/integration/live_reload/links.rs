@@ -49,7 +49,7 @@ async fn reloads_when_a_link_is_replaced() {
         server.wait_for_revision(2).await;
     };
     server.only_revisions_answer(&[1, 2], change).await;
-    // Removed and created again, as `ln -sf` does it.
+    // The link is removed and created again, as `ln -sf` does.
     fs::remove_file(component_file(&server)).unwrap();
     symlink(build(3), component_file(&server)).unwrap();
     server.wait_for_revision(3).await;

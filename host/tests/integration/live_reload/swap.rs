@@ -41,7 +41,7 @@ async fn writing_the_same_bytes_is_not_a_change() {
         .unwrap()
         .set_modified(std::time::SystemTime::UNIX_EPOCH)
         .unwrap();
-    // A later change that does not affect the list. Once it was handled, the earlier changes were as well.
+    // A later change that does not affect the list. When it was handled, the earlier changes were handled as well.
     fs::write(server.plugins.join("bad.wasm"), "no component").unwrap();
     eventually_within(SLOW_WAIT, "the invalid component is rejected", async || {
         server.rejection_reason("bad.wasm") != "bad.wasm was not rejected"
@@ -96,7 +96,7 @@ async fn an_invalid_revision_is_reported_and_the_old_one_stays() {
 async fn probes_a_new_revision_before_it_serves() {
     let server = start_with_first_revision().await;
     let change = async {
-        // It compiles, but its first call traps.
+        // The component compiles, but its first call traps.
         fs::copy(component_path("trap_start"), component_file(&server)).unwrap();
         eventually_within(SLOW_WAIT, "it is rejected", async || {
             server.rejection_reason("revision.wasm") != "revision.wasm was not rejected"

@@ -1,5 +1,5 @@
-//! Calls of one team do not delay reads of another one. The durations are compared with those of another server in the
-//! same run, and with the calls themselves.
+//! Calls of one team do not delay reads of another one. The durations of reads are compared with the durations on
+//! another server in the same run, and with the durations of the calls.
 
 use std::time::{Duration, Instant};
 
@@ -77,7 +77,8 @@ impl TwoTeams {
     }
 }
 
-/// Two servers. One has no calls of the team `heavy`: it shows how long other processes of the machine delay a read.
+/// Two servers. One server has no calls of the team `heavy`: it shows how long other processes on the machine delay a
+/// read.
 struct Servers {
     busy: TwoTeams,
     idle: TwoTeams,
@@ -86,10 +87,10 @@ struct Servers {
     reads: usize,
 }
 
-/// The durations of reads beside other calls.
+/// The durations of reads at the same time as other calls.
 #[derive(Debug)]
 struct Round {
-    /// Of a hundred reads of the team `quiet`, 99 were not slower.
+    /// The time in which 99 of a hundred reads of the team `quiet` ended.
     read: Duration,
     /// The same for the server without calls of the team `heavy`.
     idle_read: Duration,
@@ -125,7 +126,7 @@ impl Servers {
         }
     }
 
-    /// Calls that took longer than a tick were moved. A read can be interrupted by another process for so long.
+    /// Calls that took longer than a tick were moved. Another process can interrupt a read for as long.
     async fn check_few_reads_were_moved(&self) {
         let moved = async |server: &TwoTeams| {
             server
@@ -141,8 +142,8 @@ impl Servers {
     }
 }
 
-/// Checks that reads are fast in one of a few rounds. Other processes of the machine can delay more reads of one server
-/// than of the other, but not each time.
+/// Checks that reads are fast in one of a few rounds. Other processes on the machine can delay more reads of one server
+/// than of the other, but not in each round.
 async fn check_rounds(
     servers: &mut Servers,
     start_calls: impl AsyncFn(&TwoTeams) -> JoinSet<Duration>,
@@ -178,7 +179,7 @@ fn percentile(durations: &mut [Duration], percent: usize) -> Duration {
     durations[(durations.len() - 1) * percent / 100]
 }
 
-/// Starts calls that use much memory, one after the other for each caller. The results are the medians.
+/// Starts calls that use much memory, one after another for each caller. The results are the medians.
 async fn start_large_calls(server: &TwoTeams) -> JoinSet<Duration> {
     let mut calls = JoinSet::new();
     for _ in 0..CALLERS {
@@ -197,7 +198,7 @@ async fn start_large_calls(server: &TwoTeams) -> JoinSet<Duration> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn reads_of_another_team_do_not_wait_for_calls_that_use_much_memory() {
     let mut servers = Servers::start("touch").await;
-    // On threads that it shares with such calls, one read in a hundred waits for a third of a call.
+    // On threads that reads share with such calls, one read in a hundred waits for a third of a call.
     let most = |round: &Round| percentile(&mut round.calls.clone(), 50) / 10;
     let rounds = check_rounds(&mut servers, start_large_calls, READS, most).await;
     let moved = servers
@@ -208,7 +209,7 @@ async fn reads_of_another_team_do_not_wait_for_calls_that_use_much_memory() {
     servers.check_few_reads_were_moved().await;
 }
 
-/// A value whose validation with the schema of the tool `unevaluated` takes all of the effort that is allowed.
+/// A value whose validation with the schema of the tool `unevaluated` takes the whole allowed effort.
 fn expensive_arguments() -> Map<String, Value> {
     let wide: Map<_, _> = (0..50).map(|n| (format!("a{n}"), json!(1))).collect();
     (0..30).fold(wide.clone(), |inner, _| {
@@ -225,7 +226,7 @@ async fn start_validations(server: &TwoTeams) -> JoinSet<Duration> {
         let mut client = server.connect("heavy").await;
         calls.spawn(async move {
             let start = Instant::now();
-            // On a slow machine, it is ended at the deadline of the call.
+            // On a slow machine, the validation is ended at the deadline of the call.
             let result = format!(
                 "{:?}",
                 client.call_tool("unevaluated", expensive_arguments()).await
@@ -257,7 +258,7 @@ async fn reads_of_another_team_do_not_wait_for_validations() {
         moved >= (rounds.len() * VALIDATING_CALLERS) as f64,
         "{moved}"
     );
-    // The team is charged for what its calls took on both threads, which is most of the work.
+    // The team is charged for the work of its calls on both threads, which is most of the work.
     let charged = servers
         .busy
         .metric("larder_guest_cpu_seconds_total", of_heavy)

@@ -21,7 +21,7 @@ async fn items(api: &Api, query: &str) -> Vec<Value> {
     list["items"].as_array().unwrap().clone()
 }
 
-/// Waits until a request is pending that has these changes, such as `added variable HOME`.
+/// Waits until a request with these changes is pending, such as `added variable HOME`.
 async fn pending(api: &Api, changes: &[&str]) -> Value {
     let mut found = Value::Null;
     let shown = |item: &Value| {
@@ -221,7 +221,7 @@ async fn a_rejected_component_is_not_pending_and_can_be_approved_later() {
         "{status}"
     );
     assert_eq!(api.audited("reject")[0]["subject"], "admin.token");
-    // Nothing else makes it pending again.
+    // No other event makes it pending again.
     let reload = api.send("POST", "/reload", &[BEARER], None).await;
     assert_eq!(reload.status, 200, "{}", reload.body);
     assert!(!is_served(&api).await && items(&api, "").await.is_empty());

@@ -11,7 +11,7 @@ fn requesting() -> Api {
     Api::with_token(work_dir.file("token", "secret\n").file("wrong", "guess\n"))
 }
 
-/// Another machine: it has neither the configuration nor the state of the server.
+/// Another machine, which has neither the configuration nor the state of the server.
 fn elsewhere() -> WorkDir {
     WorkDir::with_guests("")
         .file("token", "secret\n")

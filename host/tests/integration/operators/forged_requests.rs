@@ -39,7 +39,7 @@ async fn pages_of_other_origins_can_do_nothing() {
     for (more, verdict) in [
         (vec![("origin", "http://evil.example")], "403 host"),
         (vec![("origin", "null")], "403 host"),
-        // A page on another port of this machine: browsers send it the same cookies.
+        // A page on another port of this machine. Browsers send it the same cookies.
         (vec![("origin", "http://localhost:3000")], "403 cross-site"),
         (
             vec![

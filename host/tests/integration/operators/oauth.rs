@@ -110,7 +110,7 @@ async fn a_session_ends_with_its_token_and_with_the_key_of_the_issuer() {
     let token = next.token(&json!({ "alg": "EdDSA", "kid": "next" }), &issuer.claims());
     eventually_within(SLOW_WAIT, "the server fetches the new keys", async || {
         let bearer = format!("Bearer {token}");
-        // It has no scope of operators, but its key is looked for.
+        // The token does not have the scope of operators, but its key is searched for.
         api.get("/api/session", &[("authorization", &bearer)])
             .await
             .status

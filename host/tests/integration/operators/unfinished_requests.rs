@@ -1,4 +1,4 @@
-//! Clients that send no complete request.
+//! Clients that send only incomplete requests.
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -8,7 +8,7 @@ use super::{Api, BEARER};
 use crate::harness::SLOW_WAIT;
 use crate::process::WorkDir;
 
-/// More than the admin address has connections.
+/// More clients than connections of the admin address.
 const CLIENTS: usize = 40;
 
 /// Sends the head and the first byte of the body.

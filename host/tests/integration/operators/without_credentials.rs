@@ -1,4 +1,5 @@
-//! Without a token and a scope: only this machine, and only what the MCP endpoint gives to everybody.
+//! Without a token and a scope: only this machine has access, and only to the data that the MCP endpoint returns to
+//! everybody.
 
 use serde_json::json;
 

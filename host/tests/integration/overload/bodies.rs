@@ -1,4 +1,5 @@
-//! Bodies in the memory budget: of requests that arrive, of the HTTP requests of guests, and of the results of tools.
+//! Bodies in the memory budget: bodies of arriving requests, of the HTTP requests of guests, and of the results of
+//! tools.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
@@ -70,7 +71,7 @@ async fn a_large_request_is_charged_as_it_arrives() {
     nothing_is_charged(&http).await;
 }
 
-/// Most clients send all of a request before they read the response.
+/// Most clients send the whole request before they read the response.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_client_that_sends_a_refused_body_to_its_end_receives_the_response() {
     let builder = TestServer::builder("sized");

@@ -1,4 +1,4 @@
-//! Connections that have not sent a valid request yet: they get little, and give way to others.
+//! Connections without a valid request so far: they get few resources, and other connections replace them.
 
 use std::io::ErrorKind;
 use std::time::Duration;
@@ -44,7 +44,7 @@ async fn silent_connections(address: impl ToSocketAddrs, count: usize) -> Vec<Tc
     silent
 }
 
-/// Whether the server has neither sent anything nor closed the connection.
+/// Whether the server has sent nothing and has not closed the connection.
 fn is_open(stream: &TcpStream) -> bool {
     stream
         .try_read(&mut [0])
@@ -139,7 +139,7 @@ async fn silent_connections_do_not_delay_a_health_check() {
     let work_dir =
         WorkDir::with_guests("echo").file("larder.toml", "[admin]\nlisten = \"127.0.0.1:0\"\n");
     let (admin, _) = AdminClient::open(&work_dir);
-    // On a busy machine, the server may close all of them before it answers: after five seconds.
+    // On a busy machine, the server may close all connections before it answers, after five seconds.
     let is_in_time = async || {
         let silent = silent_connections(admin.address(), 40).await;
         assert_eq!(admin.get("/livez").await.0, 200);
@@ -211,7 +211,7 @@ async fn many_unfinished_heads_use_little_memory() {
     let mut open = Vec::new();
     for _ in 0..300 {
         let mut stream = TcpStream::connect(&address).await.unwrap();
-        // The server may close the connection before it has received everything.
+        // The server may close the connection before it has received all bytes.
         let _ = tokio::time::timeout(SLOW_WAIT, stream.write_all(head.as_bytes()))
             .await
             .unwrap();

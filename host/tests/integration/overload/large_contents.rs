@@ -1,5 +1,5 @@
 //! Large contents: a response holds its contents, and encodes them while they are sent. So a read needs less than three
-//! times the memory of its content, whatever escapes it has.
+//! times the memory of its content, with any number of escapes.
 
 use larder_mcp::Config;
 use larder_runtime::memory_budget::MemoryUse;
@@ -49,7 +49,7 @@ fn blob() -> String {
     base64(&blob)
 }
 
-/// Encodes in a way of its own.
+/// Encodes with code of its own, which is independent of the server.
 fn base64(data: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::new();
@@ -198,7 +198,7 @@ async fn the_content_is_complete_over_stdio() {
     eventually("the memory is released", async || budget.used() == lists).await;
 }
 
-/// The JSON of the content has 90 MB. The client stops reading after its begin.
+/// The JSON of the content has 90 MB. The client stops reading after the beginning of the JSON.
 #[tokio::test]
 async fn the_first_byte_is_sent_before_the_last_one_is_encoded() {
     let http = HttpTestServer::with_config(
@@ -234,7 +234,7 @@ async fn the_first_byte_is_sent_before_the_last_one_is_encoded() {
     nothing_is_charged(&http).await;
 }
 
-/// Returns by how many bytes the memory of the server grew at most while this was read, of a content of [`BYTES`].
+/// Returns by how many bytes the memory of the server grew at most during the read of a content of [`BYTES`].
 async fn growth(server: &RunningProcess, read: impl Future<Output = usize>) -> u64 {
     let idle = server.memory().unwrap();
     server.reset_peak_memory();

@@ -1,5 +1,5 @@
 //! The memory budget: guests, answers and responses together stay within it, each team and each caller has its share,
-//! and the memory is returned.
+//! and the memory is released.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -34,7 +34,7 @@ async fn open(guests: &str, memory: u64) -> Arc<HttpTestServer> {
     )
 }
 
-/// Records the most that is charged while this runs.
+/// Records the maximum of charged bytes while this runs.
 fn watch_peak(budget: MemoryBudget) -> (Arc<AtomicU64>, tokio::task::AbortHandle) {
     let peak = Arc::new(AtomicU64::new(0));
     let watched = peak.clone();
@@ -66,7 +66,7 @@ async fn guests_share_the_budget_without_teams() {
     let answers = reads.join_all().await;
     watching.abort();
     let (held, refused): (Vec<_>, Vec<_>) = answers.iter().partition(|answer| answer.status == 200);
-    // Four fit at the same time, and another one when the first of them ends.
+    // Four calls fit at the same time, and another call fits when the first call ends.
     assert!((1..=8).contains(&held.len()), "{} held", held.len());
     for answer in refused {
         assert_eq!(answer.status, 503, "{}", answer.body);
@@ -82,7 +82,7 @@ async fn guests_share_the_budget_without_teams() {
         "{:?}",
         budget.report()
     );
-    // The provider is not at fault, so its circuit is closed.
+    // The provider did not fail, so its circuit is closed.
     assert_eq!(http.read("hold://100/0").await.verdict(), "200 ok");
     assert_eq!(http.read("echo://hello").await.status, 200);
     nothing_is_charged(&http).await;

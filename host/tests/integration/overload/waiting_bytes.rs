@@ -41,7 +41,7 @@ async fn the_memory_of_unread_responses_is_limited() {
     assert_eq!(refused.status, 503);
     check_retry_after(&refused);
     assert_eq!(refused.json()["error"]["data"]["kind"], "overloaded");
-    // A small response is not delayed, and closing the slow connection releases its memory.
+    // A small response is not delayed. Closing the slow connection releases its memory.
     assert_eq!(http.read("sized://sized/text/1024").await.status, 200);
     drop(slow);
     read_until_status(&http, LARGE, 200).await;
@@ -152,7 +152,7 @@ async fn the_responses_of_a_batch_count_together() {
 #[tokio::test]
 async fn slow_readers_of_one_team_do_not_starve_another() {
     let work_dir = WorkDir::with_guests("");
-    // A team can use half of it, and the only caller of the team half of that.
+    // A team can use half of the budget, and the only caller of the team can use half of this share.
     let mut file = "[server]\nwaiting_bytes = \"128MiB\"\n\n".to_owned();
     let mut tokens = Vec::new();
     for team in ["alpha", "beta"] {

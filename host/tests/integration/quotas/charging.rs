@@ -1,4 +1,4 @@
-//! Which quota is charged for what, and for how long.
+//! For each kind of cost: the quota that is charged, and for how long.
 
 use std::cell::RefCell;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -57,7 +57,7 @@ async fn a_call_that_outlives_its_connection_still_counts() {
     let full = async || {
         // If an earlier read came before one of the calls, it took the permit of that call.
         start_call();
-        // The server accepts the connection only after it has handled what existing connections sent.
+        // The server accepts the connection only after it has handled the data of existing connections.
         tokio::time::sleep(Duration::from_millis(20)).await;
         let answer = http.read("echo://error/denied").await;
         answer.status == 429 && answer.body.contains("concurrent requests")
@@ -219,7 +219,7 @@ async fn bytes_are_charged_to_the_team_of_the_provider() {
         let call = std::sync::Arc::new(Call::from_caller(both.clone()));
         gateway.read(&call, &parse_uri(uri), None).await
     };
-    // Reads of beta are unlimited, and alpha is not charged for them.
+    // Reads of beta are unlimited, and alpha is not charged for these reads.
     for _ in 0..5 {
         gateway.admit(&both).unwrap();
         assert!(read("echo://hello").await.is_ok());
@@ -238,7 +238,7 @@ async fn bytes_are_charged_to_the_team_of_the_provider() {
         "{refused}"
     );
     assert!(read("echo://hello").await.is_ok());
-    // Each request was admitted. Only the one response was refused.
+    // Each request was admitted. Only one response was refused.
     let refusals = |server: &TestServer| server.quota_usage.as_ref().unwrap().refusals();
     assert_eq!((refusals(&alpha), refusals(&beta)), (1, 0));
     assert!(gateway.admit(&member(&["alpha"])).is_err());
@@ -267,7 +267,7 @@ async fn the_first_team_of_a_caller_pays_for_its_requests() {
         .collect();
     assert!((1..100).contains(&streams.len()));
     assert!(gateway.admit(&both).is_err() && gateway.admit(&member(&["beta"])).is_err());
-    // Neither members of alpha nor callers that pay with alpha are refused.
+    // Members of alpha are not refused, and callers that pay with alpha are not refused either.
     assert!(gateway.admit(&member(&["alpha"])).is_ok() && gateway.stream_permit(&reverse).is_ok());
     let refusals = |server: &TestServer| server.quota_usage.as_ref().unwrap().refusals();
     assert!(refusals(&beta) > 0 && refusals(&alpha) == 0);

@@ -1,4 +1,4 @@
-//! The loop: what triggers a scan, what is retried, and which of several loads counts.
+//! The loop: the triggers of a scan, the loads that are retried, and which of several loads counts.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,10 +19,10 @@ use super::compile_and_pause;
 use crate::harness::{SLOW_WAIT, TestServer, TestServerBuilder, component_path, eventually_within};
 use crate::revision::{NOW, revision, text};
 
-/// Longer than anything that the reconciler waits for, except this.
+/// Longer than all other waits of the reconciler.
 const SCAN_INTERVAL: Duration = Duration::from_secs(3_600);
 
-/// Starts the loop of a server that scans only if something triggers it.
+/// Starts the loop of a server that scans only after a trigger.
 async fn start_running(source: &MemorySource) -> TestServer {
     run(TestServer::builder("").source(source.clone())).await
 }
@@ -98,7 +98,7 @@ struct TestContent {
     is_broken: Arc<AtomicBool>,
     gate: Option<Mutex<mpsc::Receiver<()>>>,
     is_read: Arc<Notify>,
-    /// If it was replaced meanwhile: notified when that is found out.
+    /// Notified when it is found out that the content was replaced in the meantime.
     is_replaced: Option<Arc<Notify>>,
 }
 
@@ -132,7 +132,7 @@ impl Content for TestContent {
     fn fetch(&self, limit: u64) -> io::Result<Fetched> {
         self.is_read.notify_one();
         if let Some(gate) = &self.gate {
-            // The error is that the gate is open: its sender is gone.
+            // An error means that the gate is open: its sender is gone.
             let _ = gate.lock().unwrap().recv();
         }
         if self.is_broken.load(Ordering::Relaxed) {
@@ -243,7 +243,7 @@ async fn a_component_that_is_replaced_while_it_is_read_is_not_rejected() {
         serves(&revision(2))(catalog)
     })
     .await;
-    // If the source does not find another one, the error is reported.
+    // If the source does not find another component, the error is reported.
     source.change(|memory| memory.put(artifact));
     found_out.notified().await;
     wait_for_catalog(&server, Duration::from_secs(3), |catalog| {
@@ -268,8 +268,8 @@ async fn the_newest_load_wins() {
     source.put("revision", revision(3));
     wait_for_catalog(&server, SLOW_WAIT, serves(&revision(3))).await;
     drop(gate);
-    // The slow load has ended when nothing holds its content any more. If its result counted, it would be published
-    // before a later change is.
+    // The slow load has ended when its content is not referenced any more. If its result counted, the result would be
+    // published before a later change.
     eventually_within(SLOW_WAIT, "the slow load has ended", async || {
         Arc::strong_count(&is_read) == 1
     })
@@ -292,7 +292,7 @@ async fn a_slow_load_does_not_delay_other_components() {
     let echo = std::fs::read(component_path("echo")).unwrap();
     source.change(|memory| {
         memory.put(slow.artifact());
-        // The name comes after the slow one, so it is loaded after it.
+        // In the order of names, this component comes after the slow one, so it is loaded later.
         memory.put(Artifact::in_memory("z", echo.clone()));
     });
     wait_for_catalog(&server, SLOW_WAIT, serves(&echo)).await;

@@ -1,4 +1,4 @@
-//! Single passes: what a change of the source does to the catalog.
+//! Single passes: the effect of a change of the source on the catalog.
 
 use larder_core::source::{Artifact, Blob, BlobRevision, MemorySource};
 use larder_model::name::Digest;

@@ -23,7 +23,7 @@ fn pending(server: &TestServer) -> Vec<PendingApproval> {
     server.reader.snapshot().pending_approvals().to_vec()
 }
 
-/// Approves what is pending, as `larder approve` does.
+/// Approves the pending artifact, as `larder approve` does.
 fn approve(server: &TestServer) {
     let approvals = Approvals::new(&server.folder.path().join(".state"), server.folder.path());
     for PendingApproval {
@@ -83,7 +83,7 @@ async fn a_new_artifact_is_not_loaded_before_it_is_approved() {
         (pending(&server).len(), server.text(NOW).await),
         (1, not_served())
     );
-    // The source does not offer it any more.
+    // The source does not offer the artifact any more.
     source.change(|content| content.pending.clear());
     server.reconciler().run_pass().await;
     assert!(pending(&server).is_empty());

@@ -40,7 +40,7 @@ async fn the_first_source_with_a_name_is_used() {
     let problem =
         "not used, because another source has a component named revision: memory:revision";
     assert_eq!(server.first_pass.problems, [problem]);
-    // While the first source cannot be read, the other one does not take its place.
+    // While the first source cannot be read, the other source does not replace it.
     one.change(|content| content.error = Some("it does not respond".into()));
     server.reconciler().run_pass().await;
     assert_eq!(server.text(NOW).await, text(1));

@@ -19,7 +19,7 @@ use crate::process::WorkDir;
 use crate::revision::{NOW, revision, text};
 
 const HOUR: Duration = Duration::from_secs(3_600);
-/// The start of these tests ends because of the second limit.
+/// In these tests, the start ends because of the second limit.
 const LIMITS: StartLimits = StartLimits {
     total: HOUR,
     own_calls: Duration::from_secs(1),
@@ -43,7 +43,7 @@ fn problems(server: &TestServer) -> Vec<String> {
 
 #[tokio::test]
 async fn providers_that_hang_delay_neither_the_start_nor_others() {
-    // More than are loaded or probed at the same time. The last one in order works.
+    // More components than are loaded or probed at the same time. Only the last component works.
     let names: Vec<_> = ('a'..='i').map(String::from).collect();
     let guests = names
         .iter()
@@ -148,7 +148,7 @@ async fn what_was_served_before_is_unavailable_while_its_provider_loads() {
     );
     assert_eq!(impacts(&server), [Impact::AllTeams], "it is awaited");
     server.run_reconciler();
-    // Without its file, there is nothing to wait for.
+    // Without the file of the component, the start does not wait.
     std::fs::remove_file(server.plugins.join("sleep.wasm")).unwrap();
     let is_gone =
         async || server.text("sleep://hour").await == "error: no resource at `sleep://hour`";
@@ -178,7 +178,7 @@ async fn what_was_served_before_is_unavailable_while_its_provider_fails() {
         .and_then(|rest| rest.strip_suffix(" ms")?.parse().ok())
         .unwrap_or_else(|| panic!("{text}"));
     assert!((1_000..=15_000).contains(&time), "{time}");
-    // It is tried again, and a load balancer waits for that.
+    // The load is tried again, and a load balancer waits for that.
     assert_eq!(
         problems(&server),
         ["team default: not loaded yet: sleep.wasm"]
@@ -312,7 +312,7 @@ impl Source for SlowSource {
     }
 
     fn scan(&mut self) -> io::Result<Scan> {
-        // The error is that the gate is open: its sender is gone.
+        // An error means that the gate is open: its sender is gone.
         _ = self.gate.lock().unwrap().recv();
         self.source.scan()
     }
@@ -377,7 +377,7 @@ fn a_server_starts_without_a_provider_that_hangs() {
     let work_dir = WorkDir::with_guests("echo sleep").file("larder.toml", SLOW);
     let began = Instant::now();
     let (mut server, url) = work_dir.serve("");
-    // It compiles the components first. Without the limit for own calls, it would wait for 45 seconds.
+    // The start compiles the components first. Without the limit for own calls, it would wait for 45 seconds.
     assert!(
         began.elapsed() < Duration::from_secs(40),
         "{:?}",

@@ -166,7 +166,7 @@ fn a_private_authority_must_be_configured() {
     workplace.configure_for(&address, &format!("ca = '{}'", path_arg(&authority())), "");
     push_echo(&workplace).expect_success();
     workplace.add("team/wiki:1");
-    // Over plain HTTP there is nothing that it could trust.
+    // Over plain HTTP, there is no certificate to trust.
     workplace.configure_for(&address, "plain_http = true", "");
     assert!(!push_echo(&workplace).expect_exit(1).is_empty());
 }
@@ -220,7 +220,7 @@ fn mirrors_come_first_and_the_registry_helps_out() {
         .run(&format!("inspect {reference}"))
         .expect_success();
     assert_eq!(blobs(&origin), 1);
-    // A mirror can return anything, but not with this digest.
+    // A mirror can return any content, but no other content has this digest.
     mirror.set(Fault::Corrupt);
     workplace.push("interactive", "team/wiki:1");
     let found = workplace.run(&format!("inspect {reference} --json"));

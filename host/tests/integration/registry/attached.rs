@@ -1,4 +1,4 @@
-//! Bills of materials and statements about the origin that are attached to a component, and that nobody signed.
+//! Unsigned bills of materials and statements about the origin that are attached to a component.
 
 use serde_json::{Value, json};
 
@@ -102,7 +102,7 @@ async fn inspect_shows_attached_documents() {
     let statement = br#"{"predicateType":"https://slsa.dev/provenance/v1"}"#;
     let provenance = push_blob(registry, "application/vnd.in-toto+json", statement).await;
     let picture = push_blob(registry, "image/png", b"png").await;
-    // An index says nothing about the component, and must not prevent the pull.
+    // An index does not describe the component, and must not prevent the pull.
     let other = json!({ "schemaVersion": 2, "mediaType": INDEX, "manifests": [] });
     let referrers = [
         push_manifest(registry, None, INDEX, &other).await,
@@ -119,11 +119,11 @@ async fn inspect_shows_attached_documents() {
     let index = json!({ "schemaVersion": 2, "mediaType": INDEX, "manifests": referrers });
     let tag = image.replace(':', "-");
     push_manifest(registry, Some(&tag), INDEX, &index).await;
-    // As `cosign attach sbom` stores it.
+    // The document is stored as with `cosign attach sbom`.
     let config = push_blob(registry, "application/vnd.oci.image.config.v1+json", b"{}").await;
     let manifest = json!({ "schemaVersion": 2, "mediaType": MANIFEST, "config": config, "layers": [cyclonedx] });
     push_manifest(registry, Some(&format!("{tag}.sbom")), MANIFEST, &manifest).await;
-    // A signature is none of them.
+    // A signature is not one of these documents.
     let key = key_file("release-key-for-tests.pem");
     workplace
         .run(&format!("sign {reference} --key {}", path_arg(&key)))
@@ -159,7 +159,7 @@ async fn inspect_shows_attached_documents() {
         );
         assert!(shown.contains(&line), "{line}: {shown}");
     }
-    // They do not stand for a signature.
+    // These documents do not count as a signature.
     let key = key_file("other-for-tests.pub");
     workplace.configure(&format!(
         "[trust]\nrequire = true\nkeys = ['{}']\n",

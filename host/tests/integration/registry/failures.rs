@@ -1,4 +1,4 @@
-//! Slow and failing registries, and processes that are killed: nothing that is damaged is stored or served.
+//! Slow and failing registries, and processes that are killed: no damaged content is stored or served.
 
 use std::time::Duration;
 

@@ -13,7 +13,7 @@ fn pull_prepares_a_store_for_an_image() {
     workplace.push("defined", "team/tools:1");
     workplace.add("team/wiki:1");
     workplace.add("team/tools:1");
-    // What was recorded is pulled, although the tag was moved.
+    // The recorded image is pulled, although the tag was moved.
     workplace.push("interactive", "team/wiki:1");
     let pulled = workplace.run("pull --all --into image/components --json");
     assert_eq!(pulled.code, Some(0), "{}", pulled.stderr);
@@ -28,7 +28,7 @@ fn pull_prepares_a_store_for_an_image() {
     assert!(unknown.contains("gone has no `component`"), "{unknown}");
     assert!(!workplace.run("pull").expect_exit(64).is_empty());
 
-    // In the image there are the configuration, the lock file and the store, and no registry.
+    // The image contains the configuration, the lock file and the store, but no registry.
     for file in ["larder.toml", "larder.lock"] {
         std::fs::copy(workplace.path(file), workplace.path("image").join(file)).unwrap();
     }

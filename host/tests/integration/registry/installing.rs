@@ -89,7 +89,7 @@ async fn what_was_pushed_can_be_added_and_served_without_a_registry() {
 
     let verified = workplace.run("verify --json").json();
     assert_eq!(verified["ok"], true, "{verified}");
-    // It requests a variable, which the operator grants.
+    // The component requests a variable, which the operator grants.
     std::fs::write(
         workplace.path("larder.toml"),
         config + "approve = 'always'\nenv = { GREETING = 'hi' }\n",
@@ -260,7 +260,7 @@ async fn a_moved_tag_is_an_update() {
     let unknown = workplace.run("update gone").expect_exit(64);
     assert!(unknown.contains("gone has no `component`"), "{unknown}");
 
-    // Whoever moves a tag by accident sees it.
+    // A user who moves a tag by accident sees the change.
     let echo = component_path("echo");
     let pushed = workplace.run(&format!(
         "push {} {}",
@@ -328,7 +328,7 @@ fn lock_records_what_the_configuration_names() {
     workplace.run("lock --check").expect_success();
     let before = workplace.text("larder.lock");
 
-    // A moved tag does not change what is recorded.
+    // A moved tag does not change the recorded image.
     workplace.push("defined", "team/wiki:1");
     workplace.run("lock").expect_success();
     assert_eq!(workplace.text("larder.lock"), before);

@@ -15,7 +15,7 @@ use futures_util::stream;
 use super::server::RegistryServer;
 use crate::process::http_client;
 
-/// What the proxy does to responses. All but `Status` and `Token` concern only blobs that are read.
+/// The faults of the proxy's responses. All faults except `Status` and `Token` concern only blobs that are read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Fault {
     None,
@@ -33,13 +33,13 @@ pub(crate) enum Fault {
     Lengthen(usize),
     /// Responds to all requests with this status.
     Status(u16),
-    /// Redirects to this URL. An empty one is the URL of the request.
+    /// Redirects to this URL. If it is empty, redirects to the URL of the request.
     Redirect(String),
-    /// Demands a token for each request, also if it has one, and issues this one.
+    /// Demands a token for each request, also if the request has a token, and issues this token.
     Token(&'static str),
 }
 
-/// A running proxy. It lives as long as the process of the test.
+/// A running proxy. It runs as long as the process of the test.
 pub(crate) struct FaultyProxy {
     address: String,
     shared: Arc<Shared>,
@@ -70,7 +70,7 @@ impl FaultyProxy {
             client,
         });
         let router = Router::new().fallback(forward).with_state(shared.clone());
-        // On a thread of its own, because tests block theirs while a command runs.
+        // The proxy runs on a thread of its own, because tests block their thread while a command runs.
         std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread()
                 .enable_all()
@@ -84,7 +84,7 @@ impl FaultyProxy {
         Self { address, shared }
     }
 
-    /// Its address, such as `127.0.0.1:5001`.
+    /// The address of the proxy, such as `127.0.0.1:5001`.
     pub(crate) fn address(&self) -> &str {
         &self.address
     }

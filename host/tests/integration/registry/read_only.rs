@@ -25,7 +25,7 @@ fn a_locked_server_runs_on_a_read_only_root_file_system() {
         1,
     );
     std::fs::write(workplace.path("larder.toml"), config).unwrap();
-    // An image contains neither.
+    // An image contains neither folder.
     for folder in ["state", "cache"] {
         _ = std::fs::remove_dir_all(workplace.path(folder));
     }

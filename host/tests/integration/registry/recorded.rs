@@ -1,5 +1,5 @@
-//! What `wkg` pushed, as it was recorded: the manifest and the configuration in `wkg/`, with a fixture as the component.
-//! `cargo xtask test wkg` runs the same with `wkg` itself, which takes minutes to compile.
+//! A recorded push of `wkg`: the manifest and the configuration in `wkg/`, with a fixture as the component. `cargo
+//! xtask test wkg` runs the same with `wkg` itself, which takes minutes to compile.
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! A running server with components from a registry, and what tests do with it.
+//! A running server with components from a registry, and functions of tests for it.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -52,7 +52,7 @@ impl<'a> Server<'a> {
         }
     }
 
-    /// Everything that the API has of a provider.
+    /// All data of the API about a provider.
     pub(super) fn provider(&self, name: &str) -> Value {
         let request =
             crate::process::http_client().get(format!("{}/api/providers/{name}", self.admin));
@@ -66,7 +66,7 @@ impl<'a> Server<'a> {
             .json()
     }
 
-    /// The status as people see it.
+    /// The status in the form for people.
     pub(super) fn shown(&self) -> String {
         self.workplace
             .run(&format!("status --admin {}", self.admin))
@@ -118,7 +118,7 @@ impl Workplace {
         super::workplace::digest(&pushed)
     }
 
-    /// Writes a configuration with one provider, `revision`, that is found at this address.
+    /// Writes a configuration with the provider `revision`, whose component is at this address.
     pub(super) fn follow(&self, address: &str, version: &str, settings: &str) {
         let mut text = "[registries]\ncheck_interval = '300ms'\nstall_timeout = '20s'\n".to_owned();
         // The registry itself is permitted too, to publish revisions.
@@ -136,8 +136,8 @@ impl Workplace {
     }
 }
 
-/// Starts `larder` in a mount namespace of its own, after these commands of a shell. Prints why the test is skipped if
-/// this user cannot do that.
+/// Starts `larder` in a mount namespace of its own, after these commands of a shell. If this user cannot create a
+/// namespace, prints why the test is skipped.
 pub(crate) fn in_mount_namespace(
     work_dir: &WorkDir,
     mounts: &str,

@@ -31,16 +31,16 @@ pub(crate) enum Access {
     Open,
     /// Over plain HTTP, with `USER` and `PASSWORD`.
     Password,
-    /// Over TLS, with a certificate of a private authority, without credentials.
+    /// Over TLS, without credentials. A private authority issued the certificate.
     Tls,
-    /// Over TLS, with tokens that are issued at this address over plain HTTP.
+    /// Over TLS, with tokens that this address issues over plain HTTP.
     TokensAt(SocketAddr),
 }
 
 /// A running registry.
 pub(crate) struct RegistryServer {
     address: String,
-    /// Its configuration and its store, which are deleted with it.
+    /// The configuration and the store of the registry. Both are deleted with the registry.
     _folder: TempDir,
     /// A test may use the registry in several threads.
     _process: Mutex<RunningProcess>,
@@ -80,7 +80,7 @@ impl RegistryServer {
         })
     }
 
-    /// Its address, such as `127.0.0.1:5000`.
+    /// The address of the registry, such as `127.0.0.1:5000`.
     pub(crate) fn address(&self) -> &str {
         &self.address
     }
@@ -114,7 +114,7 @@ impl RegistryServer {
         )
     }
 
-    /// Makes a tag name the manifest of another tag or digest, as somebody who moves a tag does.
+    /// Makes a tag name the manifest of another tag or digest, like a user who moves a tag.
     pub(crate) async fn move_tag(&self, repository: &str, tag: &str, to: &str) {
         let (manifest, _) = self.manifest(repository, to).await;
         let kind = manifest["mediaType"]

@@ -45,7 +45,7 @@ fn a_moved_tag_waits_until_it_is_approved() {
         !shown.contains("pending approval")
     });
 
-    // What was accepted stays, also after the tag was moved again and the server was restarted.
+    // The accepted image stays, also after the tag was moved again and the server was restarted.
     workplace.push_revision(3, "team/revision:1");
     server.wait_for_status("the next update is shown", |shown| {
         shown.contains("pending approval")
@@ -230,7 +230,7 @@ fn a_name_is_a_file_or_a_reference() {
     std::fs::remove_file(&file).unwrap();
     let server = Server::start(&workplace, "");
     server.wait_for(1);
-    // A file that appears later does not replace what comes from the registry.
+    // A file that appears later does not replace the component from the registry.
     std::fs::write(&file, revision(9)).unwrap();
     server.wait_for_status("the file is reported", |shown| {
         shown.contains("not used, because")
@@ -277,7 +277,7 @@ fn locked_serves_exactly_what_was_recorded() {
     workplace.run("lock").expect_success();
     workplace.push_revision(2, "team/revision:1");
     std::fs::copy(component_path("echo"), workplace.path("plugins/echo.wasm")).unwrap();
-    // Another store, so that the component is pulled by its digest.
+    // The store is another one, so that the component is pulled by its digest.
     std::fs::remove_dir_all(workplace.path("state")).unwrap();
     let server = Server::start(&workplace, "--locked");
     server.wait_for(1);

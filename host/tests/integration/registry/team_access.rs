@@ -1,5 +1,5 @@
-//! Credentials of a team: they are used for that team only, and are in no log. What they gave access to is for that team
-//! only too.
+//! Credentials of a team: they are used only for that team, and no log contains them. Images that were pulled with them
+//! are also only for that team.
 
 use super::running::Server;
 use super::server::{Access, PASSWORD, USER};
@@ -8,9 +8,9 @@ use crate::harness::{SLOW_WAIT, component_path, eventually_blocking};
 use crate::process::path_arg;
 use crate::revision::revision;
 
-/// The password that beta has at first.
+/// The first password of beta.
 const WRONG: &str = "another-password";
-/// Shows what the client of registries does, and what it is built on.
+/// Shows the log lines of the registry client and of the libraries that it uses.
 const FILTER: &str =
     "info,larder=trace,larder_registry=trace,reqwest=trace,hyper=trace,hyper_util=trace";
 
@@ -32,7 +32,7 @@ fn credentials_of_beta(workplace: &Workplace) -> String {
     )
 }
 
-/// A configuration with two teams. `beta` is the content of beta's section, which has this image.
+/// A configuration with two teams. `beta` is the content of the section of the team `beta`, which has this image.
 fn configure(workplace: &Workplace, beta: &str, image_of_beta: &str) {
     let (address, image) = (
         workplace.registry.address(),
@@ -114,7 +114,7 @@ fn credentials_of_a_team_are_for_that_team_only() {
     workplace.env.push(("LARDER_LOG".into(), FILTER.into()));
     let server = Server::start(&workplace, "");
     wait_until_refused(&server, "there are none");
-    // With a wrong password of its own, and with an update that alpha gets.
+    // Beta has a wrong password, and there is an update that alpha gets.
     configure(&workplace, &credentials_of_beta(&workplace), "team/wiki:1");
     server.reload();
     wait_until_refused(&server, "check its credentials");
@@ -154,7 +154,7 @@ fn credentials_of_a_team_are_for_that_team_only() {
     }
 }
 
-/// Beta knows the digest of an image that alpha pulled, and that the server therefore has on its disk.
+/// Beta has the digest of an image that alpha pulled, and that the server therefore has on its disk.
 #[test]
 fn what_a_team_pulled_with_its_credentials_is_for_that_team_only() {
     let Some(workplace) = Workplace::with_access(Access::Password) else {
@@ -182,7 +182,7 @@ fn what_a_team_pulled_with_its_credentials_is_for_that_team_only() {
     server.reload();
     eventually_blocking(SLOW_WAIT, "both have it", || served(&server).0 == [1, 1]);
 
-    // A store that is filled for an image separates the teams too.
+    // A store that is filled for an image also separates the teams.
     workplace
         .run("pull --all --into components --team alpha")
         .expect_success();

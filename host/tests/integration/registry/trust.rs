@@ -53,7 +53,7 @@ fn only_signed_components_are_added() {
     assert_eq!(workplace.text("larder.toml"), before);
     assert!(!workplace.path("larder.lock").exists());
 
-    // The other signature stays, and does not matter.
+    // The other signature stays, and has no effect.
     sign(&workplace, &reference, "release-key-for-tests.pem");
     let inspected = workplace
         .run(&format!("inspect {reference}"))

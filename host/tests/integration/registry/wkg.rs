@@ -101,7 +101,7 @@ fn packages_are_shared_with_wkg() {
     let folder = workplace.path("");
     let Some(mut push) = wkg(&folder) else { return };
     let address = workplace.registry.address();
-    // `wkg publish` needs a component whose package has a version, which that of a provider has not.
+    // `wkg publish` needs a component whose package has a version. The package of a provider has none.
     push.args([
         "oci",
         "push",

@@ -16,7 +16,7 @@ pub(crate) struct Workplace {
     pub(crate) env: Vec<(String, String)>,
 }
 
-/// What every configuration of these tests begins with.
+/// The beginning of every configuration of these tests.
 pub(crate) const COMMENT: &str = "# Kept by all commands.\n";
 
 impl Workplace {

@@ -1,4 +1,4 @@
-//! The limits of sessions count those of all replicas.
+//! The limits of sessions include the sessions of all replicas.
 
 use super::replicas::Replicas;
 use super::server::WAIT;
@@ -46,7 +46,7 @@ async fn a_session_is_kept_while_it_is_used_at_any_replica() {
             "after {:?}",
             began.elapsed()
         );
-        // Longer than the timeout, and asked once only, because each request is a use.
+        // The wait is longer than the timeout. There is only one request, because each request counts as a use.
         began.elapsed().as_secs() > 30
     };
     eventually_within(WAIT, "some time passes", is_expired).await;

@@ -1,4 +1,4 @@
-//! What happens to sessions while NATS is away.
+//! Sessions while NATS cannot be reached.
 
 use serde_json::json;
 
@@ -26,7 +26,7 @@ async fn sessions_continue_while_nats_is_away_and_are_shared_when_it_returns() {
     replicas.subscribe(0, &known, "b").await;
     let opened = replicas.session(0).await;
     replicas.subscribe(0, &opened, "c").await;
-    // The client must not take the session of another replica for one that has ended.
+    // The client must not assume that the session of another replica has ended.
     let answer = replicas.post(0, Some(&elsewhere), "ping", json!({})).await;
     assert_eq!(
         (answer.status, answer.retry_after.as_deref()),
@@ -55,7 +55,7 @@ async fn sessions_continue_while_nats_is_away_and_are_shared_when_it_returns() {
         has_ended,
     )
     .await;
-    // With what was subscribed meanwhile.
+    // The stream has the subscriptions that were made in the meantime.
     let mut moved = replicas.listen(1, &opened, None).await;
     moved.priming_event().await;
     replicas.write("c", "second, at the other replica");

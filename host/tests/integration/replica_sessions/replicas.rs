@@ -16,7 +16,7 @@ const KEY: &str = "a-key-that-only-these-tests-use-0123456789";
 /// Replicas, and the NATS server that connects them.
 pub(super) struct Replicas {
     pub(super) nats: NatsServer,
-    /// The folder of documents is in the first one.
+    /// The folder of documents is in the first work directory.
     work_dirs: Vec<WorkDir>,
     addresses: Vec<String>,
     processes: Vec<Option<RunningProcess>>,
@@ -60,7 +60,7 @@ impl Replicas {
             .collect();
         fs::create_dir(work_dirs[0].path("docs")).unwrap();
         let free = || TcpListener::bind("127.0.0.1:0").unwrap();
-        // All at the same time, so that they differ.
+        // All ports are chosen at the same time, so that they differ.
         let listeners: Vec<_> = (0..count).map(|_| free()).collect();
         let addresses = listeners
             .iter()
@@ -107,7 +107,7 @@ impl Replicas {
             "serve --admin off --config larder.toml --listen {}",
             self.addresses[replica]
         );
-        // Without the connections to a replica that ended.
+        // The new client has no connections to the replica that ended.
         self.client = http_client();
         let process = self.processes[replica].insert(self.work_dirs[replica].start(&args));
         process.wait_for_stderr("serves http://");
@@ -121,7 +121,7 @@ impl Replicas {
             .find_stderr(" connected to NATS servers=");
     }
 
-    /// Waits until a replica notices that NATS is gone.
+    /// Waits until a replica finds out that NATS is gone.
     pub(super) fn wait_for_disconnection(&mut self, replica: usize) {
         self.processes[replica]
             .as_mut()
@@ -144,7 +144,7 @@ impl Replicas {
     }
 
     pub(super) fn write(&self, name: &str, text: &str) {
-        // In one step, so that it is one change.
+        // The files change in one step, so that there is one change.
         let new = self.work_dirs[0].path("new");
         fs::write(&new, text).unwrap();
         fs::rename(new, self.work_dirs[0].path(&format!("docs/{name}.txt"))).unwrap();
@@ -154,7 +154,7 @@ impl Replicas {
         format!("http://{}/mcp", self.addresses[replica])
     }
 
-    /// Sends a request, or with `body` any message.
+    /// Sends a request. With `body`, sends any message.
     pub(super) fn message(
         &self,
         replica: usize,
@@ -329,7 +329,7 @@ impl EventStream {
         uri.map_or("list".into(), |uri| uri.trim_end_matches(".txt").to_owned())
     }
 
-    /// Reads until an update of this file arrives. Returns what came before, without changes of lists.
+    /// Reads until an update of this file arrives. Returns the earlier notifications, without changes of lists.
     pub(super) async fn until(&mut self, name: &str) -> Vec<String> {
         let mut before = vec![];
         loop {

@@ -1,4 +1,4 @@
-//! Requests whose stream, answers and cancellation arrive at another replica than the one that runs them.
+//! Requests whose stream, answers and cancellation arrive at another replica than the replica that runs them.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::replicas::{Answer, EventStream, Replicas};
 use super::server::{NatsServer, WAIT};
 use crate::harness::eventually_within;
 
-/// Calls the tool that asks.
+/// Calls the tool that requests input.
 async fn ask(replicas: &Replicas, replica: usize, session: &str, id: u32) -> (EventStream, Value) {
     let body = json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": { "name": "ask", "arguments": {} } });
     let mut stream = EventStream::of(replicas.message(replica, Some(session), &body)).await;
@@ -27,10 +27,10 @@ async fn an_answer_reaches_the_replica_that_asked() {
         return;
     };
     let session = replicas.session(0).await;
-    // Two replicas ask at the same time.
+    // Two replicas request input at the same time.
     let (mut first, one) = ask(&replicas, 0, &session, 1).await;
     let (mut second, other) = ask(&replicas, 1, &session, 2).await;
-    // Longer than one message between replicas.
+    // The text is longer than one message between replicas.
     let name = "Ädä ".repeat(100_000);
     for (question, name) in [(&other, "Ben"), (&one, name.as_str())] {
         let result = json!({ "action": "accept", "content": { "name": name } });
@@ -40,7 +40,7 @@ async fn an_answer_reaches_the_replica_that_asked() {
     }
     assert!(text(&second.message().await.unwrap()).contains("Ben"));
     assert!(text(&first.message().await.unwrap()).contains(&name));
-    // An answer that nobody waits for is accepted, as it is at one server.
+    // An answer that is not awaited any more is accepted, as on a single server.
     let body = json!({ "jsonrpc": "2.0", "id": one["id"], "result": {} });
     assert_eq!(
         Answer::of(replicas.message(1, Some(&session), &body))
@@ -79,7 +79,7 @@ async fn the_stream_of_a_request_continues_at_another_replica() {
         resumed.message().await.is_none(),
         "the stream ends after the response"
     );
-    // The end is known at every replica: 204 tells the client to stop.
+    // Every replica reports the end: 204 tells the client to stop.
     for replica in [0, 2] {
         let answer = Answer::of(replicas.get(replica, &session, Some(&end))).await;
         assert_eq!(
@@ -96,7 +96,7 @@ async fn the_stream_of_a_request_continues_at_another_replica() {
         400,
         "another session"
     );
-    // Without the replica that ran it, the request has to be sent again.
+    // Without the replica that ran the request, the request has to be sent again.
     replicas.stop(0, "KILL");
     let answer = Answer::of(replicas.get(1, &session, Some(&last))).await;
     assert_eq!(answer.status, 400);
@@ -126,7 +126,7 @@ async fn a_request_is_cancelled_through_another_replica() {
         stream.message().await.is_none(),
         "a cancelled request has no response"
     );
-    // Its id can be used again.
+    // The id of the request can be used again.
     let is_free = async || {
         let body = json!({ "jsonrpc": "2.0", "id": 7, "method": "ping" });
         Answer::of(replicas.message(0, Some(&session), &body))
@@ -174,7 +174,7 @@ async fn the_level_of_log_messages_counts_everywhere() {
     eventually_within(WAIT, "the other replica knows the level", is_set).await;
 }
 
-/// Calls the tool that asks as a modern client.
+/// Calls the tool that requests input, as a modern client.
 async fn ask_modern(replicas: &Replicas, replica: usize, more: Value) -> Value {
     let meta = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -229,7 +229,7 @@ async fn a_modern_client_answers_at_another_replica_while_the_key_is_replaced() 
             "{asked} {answered}: {answer}"
         );
     }
-    // Sessions too: what the old key sealed is read until the old key is removed everywhere.
+    // This also applies to sessions: data that the old key sealed can be read until the old key is removed everywhere.
     let (old, new) = (replicas.session(0).await, replicas.session(1).await);
     assert_eq!(
         (

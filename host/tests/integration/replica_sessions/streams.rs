@@ -18,7 +18,7 @@ async fn a_stream_that_moves_to_another_replica_misses_nothing() {
     drop(stream);
     replicas.write("b", "second, without a stream");
     let mut stream = replicas.listen(1, &session, Some(&last)).await;
-    // A change that another replica notices later may be reported twice, but c has not changed.
+    // A change that another replica finds later may be reported twice, but c has not changed.
     let before = stream.until("b").await;
     assert!(!before.contains(&"c".to_owned()), "{before:?}");
     replicas.write("c", "second");
@@ -53,7 +53,7 @@ async fn a_client_of_a_killed_replica_loses_no_subscription() {
     stream.until("b").await;
     replicas.write("a", "third, with another replica");
     stream.until("a").await;
-    // An event of a replica that is gone and of another client's stream do not help.
+    // An event of a stopped replica does not help, and neither does an event of another client's stream.
     let foreign = replicas.session(1).await;
     let answer = super::replicas::Answer::of(replicas.get(2, &foreign, Some(&last))).await;
     assert_eq!(answer.status, 400, "{}", answer.body);

@@ -1,5 +1,5 @@
-//! Connects replicas in this process. On request, the bus delays, repeats, reorders and loses messages, and tells later that
-//! some were lost.
+//! Connects replicas in this process. On request, the bus delays, repeats, reorders and loses messages, and reports
+//! later that messages were lost.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -48,7 +48,7 @@ impl Bus {
         Self::new(None)
     }
 
-    /// A bus whose faults depend on this seed only.
+    /// A bus whose faults depend only on this seed.
     pub(super) fn faulty(seed: u64) -> Self {
         Self::new(Some(seed))
     }
@@ -75,7 +75,8 @@ impl Bus {
         })
     }
 
-    /// Removes a replica that stopped without a word. The others compare: it may not have told them what it found.
+    /// Removes a replica that stopped without a message. The other replicas compare everything, because the replica may
+    /// not have reported what it found.
     pub(super) fn lose(&self, gone: usize) {
         let mut state = self.state();
         state.members[gone] = Member {
@@ -89,7 +90,7 @@ impl Bus {
         self.0.wake.notify_waiters();
     }
 
-    /// Delivers what is late, and has no faults from now on.
+    /// Delivers delayed messages. From now on, there are no faults.
     pub(super) fn repair(&self) {
         let mut state = self.state();
         state.seed = None;
@@ -100,13 +101,13 @@ impl Bus {
         self.0.wake.notify_waiters();
     }
 
-    /// The replica that polls a URI, and how many could.
+    /// The replica that polls a URI, and how many replicas could poll it.
     pub(super) fn poller(&self, uri: &Uri) -> (Option<usize>, usize) {
         let state = self.state();
         (state.poller(uri), state.offering(uri).count())
     }
 
-    /// What was published, with the replica that did.
+    /// The published messages, each with the replica that published it.
     pub(super) fn published(&self) -> Vec<(usize, ReplicaEvent)> {
         self.state().published.clone()
     }
@@ -145,7 +146,7 @@ impl State {
         let member = &mut self.members[to];
         match fault {
             _ if member.is_gone => {}
-            // Lost. The receiver learns later that something was.
+            // The message is lost. The receiver is told later that a message was lost.
             1 => member.late.push(ReplicaEvent::CompareAll),
             2 | 3 => member.late.push(event),
             4 => member.inbox.extend([event.clone(), event]),

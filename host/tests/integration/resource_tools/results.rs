@@ -228,7 +228,7 @@ async fn a_read_shares_the_cache_with_resources_read() {
             "{called}"
         );
     }
-    // Also if the tool reads first, although the client of a tool can take part in its call.
+    // This also applies if the tool reads first, although the client of a tool can take part in its call.
     let uri = "fresh://everyone/3600000/0/b";
     let meta = json!({ "io.modelcontextprotocol/clientCapabilities": { "elicitation": {} } });
     let params = json!({ "name": "read_resource", "arguments": { "uri": uri }, "_meta": meta });

@@ -1,4 +1,4 @@
-//! What is indexed, and how changes reach the index.
+//! Which resources are indexed, and how changes reach the index.
 
 use super::*;
 use crate::http_server::{ACCEPT, JSON, MODERN, meta};

@@ -88,7 +88,7 @@ async fn a_folder_that_cannot_be_used_is_a_problem_in_the_status() {
         server.reads().is_empty(),
         "nothing is read that cannot be stored"
     );
-    // As soon as the folder can be used, the index is built.
+    // The index is built as soon as the folder can be used.
     fs::remove_file(server.work_dir.path("state/larder/search")).unwrap();
     server.indexed(1).await;
     assert_eq!(server.found("alpine").await, "indexed://marmots");
@@ -107,10 +107,10 @@ fn long_text(bytes: usize) -> String {
     text
 }
 
-/// The limit of the size of a file stands for a full disk: a write fails halfway in the same way.
+/// A limit of the size of a file replaces a full disk: in both cases, a write fails in the middle.
 #[tokio::test]
 async fn a_full_disk_is_a_problem_in_the_status() {
-    // Without the key first, so that the component is compiled without the limit.
+    // The server first starts without the key, so that the component is compiled without the limit.
     let server = IndexedServer::start(&config("write", "").replace("index = true", ""));
     let IndexedServer {
         work_dir, admin, ..

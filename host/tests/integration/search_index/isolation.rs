@@ -1,4 +1,4 @@
-//! Who finds what: nothing that belongs to a caller, and nothing of another team.
+//! The results of a caller: they contain nothing that belongs to another caller or another team.
 
 use super::*;
 use larder_model::name::Digest;

@@ -88,7 +88,7 @@ fn a_component_can_request_connections() {
     ] {
         assert!(inspected.contains(expected), "{inspected}");
     }
-    // What the operator grants needs no approval.
+    // Connections that the operator grants need no approval.
     let wide = "[provider.tcp]\ntcp = [\"*.example.com:5432\", { host = \"10.0.0.5\", port = 6379, private = true }]\n";
     let work_dir = work_dir.file("larder.toml", wide);
     let checked = work_dir.larder("check");
@@ -98,7 +98,7 @@ fn a_component_can_request_connections() {
         checked.stdout
     );
     assert!(!checked.stdout.contains("pending"), "{}", checked.stdout);
-    // The ceiling of a team is the limit of both.
+    // The ceiling of a team limits both.
     let team = "[team.a]\nplugins = \"plugins\"\napprove = \"always\"\n[team.a.ceiling]\ntcp = [\"*.example.com:5432\"]\n";
     let work_dir = work_dir.file("larder.toml", team);
     let checked = work_dir.larder("check");

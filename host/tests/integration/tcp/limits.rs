@@ -1,4 +1,4 @@
-//! The limits: connections of a provider and of a team, bytes of a call, time, and how long a connection lives.
+//! The limits: connections of a provider and of a team, bytes of a call, time, and the lifetime of a connection.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -40,7 +40,7 @@ async fn connections_of_a_provider_are_limited() {
         metrics_of(&server, |metrics| metrics.connections(ConnectOutcome::Busy)),
         4
     );
-    // They end with the guest.
+    // The connections end with the guest.
     eventually("the connections are closed", async || peer.open() == 0).await;
     assert_eq!(
         metrics_of(&server, |metrics| metrics.open_connections.get()),
@@ -155,7 +155,7 @@ async fn what_a_guest_does_not_read_stays_with_the_sender() {
         .await;
     let held = attempt(&server, "hold/2000", "127.0.0.1", endless.port).await;
     assert_eq!(held, "ok: \"held\"");
-    // What the system buffers.
+    // The system buffers the rest.
     assert!(endless.sent() < 16 * MIB, "{}", endless.sent());
     assert_eq!(metrics_of(&server, |metrics| metrics.tcp_received.get()), 0);
 }
@@ -180,7 +180,7 @@ async fn the_deadline_ends_a_call_that_waits_for_a_peer() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn connecting_ends_in_time() {
-    // A listener that accepts nothing and has no room for waiting connections: the system ignores further ones.
+    // A listener that accepts no connections and has no room for waiting connections: the system ignores further ones.
     let socket = TcpSocket::new_v4().unwrap();
     socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let listener = socket.listen(0).unwrap();
@@ -247,7 +247,7 @@ async fn a_connection_lives_as_long_as_its_guest() {
         assert_eq!(ask(&ann).await, format!("ok: \"hello {number}\""));
     }
     assert_eq!((peer.accepted(), peer.open()), (1, 1));
-    // The connection of the idle guest gives way to one that is needed.
+    // The connection of the idle guest is closed, because another connection is needed.
     assert_eq!(ask(&bob).await, "ok: \"hello 1\"");
     eventually("the idle connection is closed", async || peer.open() == 1).await;
     assert_eq!(peer.accepted(), 2);

@@ -1,4 +1,4 @@
-//! Teams as an operator uses them: one configuration and the real binary.
+//! Teams in the form in which an operator uses them: one configuration and the real binary.
 
 use std::fs;
 
@@ -91,7 +91,7 @@ fn collisions_between_teams_with_common_callers_are_reported() {
         .split_whitespace()
         .find(|word| word.starts_with("http://"))
         .unwrap();
-    // One for each order that a caller has: that of [stdio], and that of [server].
+    // One notice for each order of a caller: the order of [stdio], and the order of [server].
     let why = "do not see it, because";
     let stdio = server.wait_for_stderr(&format!(
         "callers of `alpha` and `beta` {why} `alpha` covers it"
@@ -173,7 +173,7 @@ fn a_slow_provider_delays_no_other_team() {
     fs::write(work_dir.path("two.toml"), slow).unwrap();
     fs::copy(component_path("echo"), work_dir.path("alpha/quick.wasm")).unwrap();
     fs::copy(component_path("sleep"), work_dir.path("alpha/wiki.wasm")).unwrap();
-    // The provider of alpha does not finish loading, so that a start that waits for it would not end either.
+    // The provider of alpha never finishes loading, so a start that waits for it would not end either.
     let (mut server, url) = work_dir.serve("--config two.toml");
     server.find_stderr("team alpha: not loaded yet: ");
     // The provider of beta may have to be compiled first. On a busy machine that takes longer than the start
@@ -207,7 +207,7 @@ fn a_secret_reaches_only_the_provider_that_was_granted_it() {
         "{}",
         check.stdout
     );
-    // The provider discloses it in an error and in its log, where it is redacted.
+    // The provider discloses the secret in an error and in its log, where the secret is redacted.
     let error = read("--team alpha echo://error/secret").expect_exit(1);
     assert!(
         error.contains("because of [secret]") && !error.contains("hush-hush"),

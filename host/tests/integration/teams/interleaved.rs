@@ -1,4 +1,4 @@
-//! Random sequences of actions in two teams: nothing of one team ever becomes visible in the other.
+//! Random sequences of actions in two teams: nothing of one team ever becomes visible in the other team.
 
 use std::time::Duration;
 
@@ -35,13 +35,13 @@ fn actions() -> impl Strategy<Value = Vec<(bool, Action)>> {
     prop::collection::vec((any::<bool>(), action), 1..14)
 }
 
-/// What a team has done and seen so far.
+/// The previous actions and observations of a team.
 struct TeamState {
     name: &'static str,
     /// The current revision. The teams use different numbers.
     revision: u32,
     watch: Watch,
-    /// Whether the team did anything that its watch reports.
+    /// Whether the team did something that its watch reports.
     changed: bool,
     cached: Option<String>,
 }
@@ -161,7 +161,7 @@ async fn run_actions(actions: Vec<(bool, Action)>) {
             }));
         }
     }
-    // The changes of each team have been reported by now. The other team must not see them.
+    // The changes of each team have been reported by now. The other team must not get them.
     for team in [&alpha, &beta] {
         if !team.changed {
             let pending = futures_util::FutureExt::now_or_never(team.watch.next());

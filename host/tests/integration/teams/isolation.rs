@@ -1,4 +1,4 @@
-//! A team can neither see, read nor guess the resources of another team, even if all names are the same.
+//! A team can neither see, read nor guess the resources of another team, also if all names are the same.
 
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -35,7 +35,7 @@ async fn each_team_has_its_own_provider_under_the_same_name() {
             "{response}"
         );
     }
-    // A provider gets its own team, and not the other teams of its caller.
+    // A provider gets its own team, but not the other teams of its caller.
     let response = two.text("alpha beta", "echo://hello").await;
     assert!(
         response.contains("caller: ann of alpha with") && !response.contains("beta"),
@@ -55,8 +55,8 @@ async fn resources_of_another_team_look_like_missing_ones() {
     .await;
     assert_eq!(two.uris("alpha").await.len(), 4);
     assert!(two.uris("beta").await.is_empty() && two.uris("gamma").await.is_empty());
-    // A URI that is listed, one that matches a template, one that is claimed, and one that does not exist
-    // look the same.
+    // These URIs look the same: a listed URI, a URI that matches a template, a claimed URI, and a URI that does not
+    // exist.
     for uri in [
         "echo://hello",
         "echo://say/x",
@@ -197,7 +197,7 @@ async fn an_update_in_one_team_does_not_affect_another() {
         "the cached response is invalid"
     );
     assert_eq!(two.text("beta", CACHEABLE).await, beta_value);
-    // A list change is sent only in its own team, too.
+    // A list change is sent only in its own team.
     std::fs::copy(
         crate::harness::component_path("full"),
         two.alpha.plugins.join("full.wasm"),
@@ -211,7 +211,7 @@ async fn an_update_in_one_team_does_not_affect_another() {
             [Change::List]
         );
     }
-    // All changes of alpha have arrived; there is none for beta.
+    // All changes of alpha have arrived. There are no changes for beta.
     let quiet = tokio::time::timeout(Duration::from_millis(50), beta.next()).await;
     assert!(quiet.is_err(), "{quiet:?}");
 }
@@ -226,7 +226,7 @@ async fn no_response_may_be_cached_publicly() {
         .unwrap();
     assert_eq!(reading.freshness.scope, Scope::Caller);
     assert!(!reading.freshness.ttl.is_zero(), "{}", text(&reading));
-    // The same holds on the wire for each response that proxies could cache.
+    // The same holds over HTTP for each response that proxies could cache.
     let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
         .await
         .unwrap();

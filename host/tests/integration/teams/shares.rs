@@ -70,7 +70,7 @@ fn core_modules(component: &[u8]) -> u32 {
     count
 }
 
-/// The guest `sleep` with so many instances of this module in addition.
+/// The guest `sleep` with this many additional instances of this module.
 fn sleep_with(module: &Module, count: u32) -> Vec<u8> {
     let mut component = std::fs::read(component_path("sleep")).unwrap();
     let number = core_modules(&component);
@@ -83,7 +83,8 @@ fn sleep_with(module: &Module, count: u32) -> Vec<u8> {
     component
 }
 
-/// A server whose teams have a token each, which is their name. `TEAM-and-quiet` is a token for two of them. `quiet` has the guest `echo`.
+/// A server whose teams have a token each, which is their name. `TEAM-and-quiet` is a token for both teams. `quiet` has
+/// the guest `echo`.
 struct Server {
     admin: AdminClient,
     url: String,
@@ -188,7 +189,7 @@ impl Server {
                 sleeping.spawn(self.read(team, &format!("sleep://ms/{}", 60_000 + number)));
             }
         }
-        // Those that did not get a guest have given up, and the others sleep.
+        // Callers without a guest have given up, and the other callers sleep.
         let refused = "larder_shared_refused_total{resource=\"guests\"}";
         let all_wait = async || {
             let guests = self.metric("larder_shared_used{resource=\"guests\"}").await;
@@ -233,7 +234,7 @@ async fn a_team_leaves_streams_to_others() {
     }
     assert!(open.iter().all(|stream| stream.status() == 200));
     assert_eq!(server.listen("busy").await.status(), 503);
-    // A member of both does not use the streams of the second one.
+    // A member of both teams does not use the streams of the second team.
     assert_eq!(server.listen("busy-and-quiet").await.status(), 503);
     assert_eq!(server.listen("quiet").await.status(), 200);
 }

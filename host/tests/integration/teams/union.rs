@@ -1,5 +1,5 @@
-//! A caller of several teams sees the resources of all of them: in order, each URI once, and reads return
-//! what was listed.
+//! A caller of several teams sees the resources of all these teams: in order, and each URI once. Reads return the
+//! listed resources.
 
 use larder_core::catalog::{Change, Lists};
 use larder_core::gateway::Filter;
@@ -136,7 +136,7 @@ async fn the_order_of_the_teams_decides_and_not_their_names() {
 
 #[tokio::test]
 async fn a_template_of_an_earlier_team_comes_before_an_entry_of_a_later_one() {
-    // Only beta lists the URI. The template of alpha matches it and every other one, so only alpha gets its path.
+    // Only beta lists the URI. The template of alpha matches every URI, so only alpha gets the path.
     let two = TwoTeams::start("maze", 100, |team, builder| match team {
         "alpha" => builder,
         _ => builder
@@ -216,7 +216,7 @@ async fn a_prefix_of_an_earlier_team_comes_before_an_entry_of_a_later_one() {
 
 #[tokio::test]
 async fn a_list_that_depends_on_the_caller_comes_before_a_later_team() {
-    // `personal` has neither templates nor claims, and shows nothing to the server, so any URI may be its own.
+    // `personal` has no templates and no claims, and its list for the server is empty, so it may have any URI.
     let two = TwoTeams::start("", 100, |team, builder| match team {
         "alpha" => builder.file("p.wasm", &component("personal")),
         _ => builder
@@ -342,7 +342,7 @@ async fn a_tool_that_another_team_has_too_is_no_change() {
     std::fs::remove_file(two.beta.plugins.join("defined.wasm")).unwrap();
     two.beta.reconciler().run_pass().await;
     assert_eq!(watches.each_ref().map(|watch| watch.take()), expected);
-    // It gets `double` back, but not `own`.
+    // The client gets `double` back, but not `own`.
     let component = std::fs::read(crate::harness::component_path("defined")).unwrap();
     std::fs::write(two.beta.plugins.join("later.wasm"), component).unwrap();
     two.beta.reconciler().run_pass().await;
@@ -350,7 +350,7 @@ async fn a_tool_that_another_team_has_too_is_no_change() {
         watches.each_ref().map(|watch| watch.take()),
         [vec![], vec![Change::Tools]]
     );
-    // A client that may have missed something is told about everything.
+    // A client that may have missed changes is told that everything changed.
     watches[0].mark_all_changed();
     assert_eq!(watches[0].take(), [Change::Tools, Change::Prompts]);
 }

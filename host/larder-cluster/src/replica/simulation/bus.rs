@@ -27,7 +27,7 @@ struct Delivery {
     message: Message,
 }
 
-/// Everything that is on its way.
+/// All messages in transit.
 #[derive(Debug, Default)]
 pub(super) struct Bus {
     queue: BinaryHeap<Reverse<(Duration, u64)>>,
@@ -36,7 +36,7 @@ pub(super) struct Bus {
     pub(super) traffic: Traffic,
 }
 
-/// What the bus carried.
+/// The messages that the bus has transported.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Traffic {
     pub(super) published: u64,
@@ -82,7 +82,7 @@ impl Bus {
     }
 }
 
-/// Leases, which go through JetStream, may be overtaken by other messages and the reverse.
+/// The order of leases and other messages may change, because leases are sent through JetStream.
 fn latency(from: ReplicaId, to: ReplicaId, message: &Message) -> Duration {
     let way = match message {
         Message::Lease(_) | Message::Left => 7,

@@ -1,4 +1,4 @@
-//! What is measured in a phase of the simulation.
+//! The measurements of a phase of the simulation.
 
 use std::fmt;
 use std::time::Duration;
@@ -17,7 +17,7 @@ pub(super) struct Phase {
     pub(super) longest_with_several: Duration,
     /// How many watched URIs each replica polls.
     pub(super) polled: Vec<usize>,
-    /// The number of URIs that would be polled if each replica polled all that it watches.
+    /// The number of URIs that would be polled if each replica polled all URIs that it watches.
     pub(super) polled_without_cluster: usize,
 }
 
@@ -73,7 +73,7 @@ impl PollerTimes {
         }
     }
 
-    /// Records how many replicas poll a URI; none if nobody watches it.
+    /// Records how many replicas poll a URI; none if no client watches it.
     pub(super) fn record(&mut self, uri: usize, pollers: Option<usize>, passed: Duration) {
         let add = |time: &mut Duration, is_so: bool| {
             *time = if is_so {

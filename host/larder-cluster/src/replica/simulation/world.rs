@@ -12,7 +12,7 @@ use super::measure::{Phase, PollerTimes};
 use crate::replica_id::ReplicaId;
 
 pub(super) const LEASE: Duration = Duration::from_secs(10);
-/// The interval at which a replica looks at leases and sends its interest, as in the server.
+/// The interval at which a replica checks leases and sends its interest, as in the server.
 const TICK: Duration = Duration::from_millis(100);
 /// The steps of the clock.
 const STEP: Duration = Duration::from_millis(10);
@@ -30,7 +30,7 @@ pub(super) struct Size {
     pub(super) updates_per_second: u64,
 }
 
-/// A replica that runs.
+/// A running replica.
 struct Running {
     replica: Replica,
     /// The number of clients that watch a URI.
@@ -117,7 +117,7 @@ impl World {
                 lease_at: self.now,
             };
             self.running.insert(id, running);
-            // What is in the bucket is read at the start.
+            // The content of the bucket is read at the start.
             for other in self
                 .running
                 .keys()
@@ -145,7 +145,7 @@ impl World {
         (0..self.watchers.len()).for_each(|watcher| self.return_soon(watcher));
     }
 
-    /// A client that lost its replica connects to another one, after a while that differs between clients.
+    /// If a replica ends, its clients connect to another replica. The delay differs between clients.
     fn return_soon(&mut self, watcher: usize) {
         let at = self.now
             + Duration::from_millis(200)
@@ -166,7 +166,7 @@ impl World {
         }
     }
 
-    /// Replicas end without telling anybody.
+    /// Replicas end without a message to the others.
     pub(super) fn kill(&mut self, replicas: usize) {
         let ids: Vec<_> = self.running.keys().copied().take(replicas).collect();
         for id in ids {
@@ -184,7 +184,7 @@ impl World {
         }
     }
 
-    /// All replicas are replaced, one after the other.
+    /// All replicas are replaced, one after another.
     pub(super) fn restart_all(&mut self, interval: Duration) {
         for id in self.running.keys().copied().collect::<Vec<_>>() {
             self.publish(id, Message::Left, 60);
@@ -277,7 +277,7 @@ impl World {
         }
     }
 
-    /// Contents change, and the replica that finds a change tells all others.
+    /// Contents change, and the replica that finds a change reports it to all others.
     fn update_contents(&mut self) {
         let interval =
             Duration::from_secs(1) / u32::try_from(self.size.updates_per_second).unwrap();
@@ -354,7 +354,7 @@ impl World {
             .copied()
             .filter(|id| *id != from)
             .collect();
-        // The sender gets its own messages too.
+        // The sender also receives its own messages.
         self.bus.record(bytes, others.len() as u64 + 1);
         for to in others {
             if !(is_lossy && self.loss > 0.0 && self.fraction() < self.loss) && self.is_connected {
@@ -363,7 +363,7 @@ impl World {
         }
     }
 
-    /// The replicas that poll a URI; none if nobody watches it.
+    /// The replicas that poll a URI; none if no client watches it.
     fn pollers(&self, uri: usize) -> Option<usize> {
         let watching = || {
             self.running
@@ -399,7 +399,7 @@ impl World {
             .collect()
     }
 
-    /// How many more URIs than the mean the replica polls that polls most.
+    /// The difference between the highest number of polled URIs of a replica and the mean.
     pub(super) fn spread(&self) -> f64 {
         let polled = self.polled();
         let mean = polled.iter().sum::<usize>() as f64 / polled.len() as f64;

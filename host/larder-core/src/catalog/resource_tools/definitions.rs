@@ -23,7 +23,7 @@ impl ResourceTool {
                 read_only: Some(true),
                 destructive: Some(false),
                 idempotent: Some(true),
-                // Which resources there are depends on this server only.
+                // Only this server determines which resources there are.
                 open_world: Some(false),
                 long_running: None,
             },
@@ -122,14 +122,14 @@ impl ResourceTool {
     }
 }
 
-/// The schema of arguments. Others are refused, so that a model learns of a wrong name.
+/// The schema of arguments. Other arguments are refused, so that a model learns that a name is wrong.
 fn object(properties: &Value, required: &[&str]) -> Value {
     json!({
         "type": "object", "properties": properties, "required": required, "additionalProperties": false,
     })
 }
 
-/// The schema of a part of a result. It may have more members in later versions.
+/// The schema of a part of a result. In later versions, this part may have more members.
 fn result(properties: &Value, required: &[&str]) -> Value {
     json!({ "type": "object", "properties": properties, "required": required })
 }

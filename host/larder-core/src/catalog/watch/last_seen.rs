@@ -1,4 +1,5 @@
-//! What a listener of several catalogs saw last, to find out whether a change in one of them is one for the listener.
+//! What a listener of several catalogs last saw. It shows whether a change in one catalog changes what the listener
+//! sees.
 
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
@@ -6,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use super::Lists;
 use crate::catalog::seen_lists::SeenLists;
 
-/// What a listener of several catalogs saw last.
+/// What a listener of several catalogs last saw.
 pub(in crate::catalog) struct LastSeen {
     read: Box<dyn Fn() -> SeenLists + Send + Sync>,
     /// None if every change must be reported.
@@ -14,7 +15,7 @@ pub(in crate::catalog) struct LastSeen {
 }
 
 impl LastSeen {
-    /// `read` returns the lists as they are now.
+    /// `read` returns the current lists.
     pub(in crate::catalog) fn new(read: impl Fn() -> SeenLists + Send + Sync + 'static) -> Self {
         Self {
             read: Box::new(read),
@@ -22,18 +23,18 @@ impl LastSeen {
         }
     }
 
-    /// Compares with what is seen now, from now on.
+    /// From now on, compares with the current lists.
     pub(in crate::catalog) fn remember(&self) {
         self.set(Some((self.read)()));
     }
 
-    /// Reports the next change of each list, whatever it is.
+    /// Reports the next change of each list without a comparison.
     pub(in crate::catalog) fn forget(&self) {
         self.set(None);
     }
 
-    /// Returns those lists that differ for the listener. A list that is not among them may have changed as well: it is
-    /// compared when its change is reported.
+    /// Returns the lists of these that differ for the listener. Another list may have changed as well: it is compared
+    /// when its change is reported.
     pub(in crate::catalog) fn confirm(&self, changed: Lists) -> Lists {
         if !changed.tools && !changed.prompts {
             return changed;

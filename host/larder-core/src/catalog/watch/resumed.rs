@@ -1,13 +1,13 @@
-//! Watches that continue after a restart of the server: their owners stored what was known of each URI, and are notified
-//! of what differs now.
+//! Watches that continue after a restart of the server. Before the restart, the state of each URI was stored; now the
+//! watchers are notified of the URIs whose content differs.
 
 use super::{HubState, LastSeen, Watch, WatchHub, lock};
 use crate::catalog::ContentState;
 use larder_model::uri::Uri;
 
 impl WatchHub {
-    /// Records the result of a check in one step with the notification, so that no watcher stores the new state
-    /// without being notified of it. Returns how many were notified.
+    /// Records the result of a check in one step with the notification, so that no watcher stores the new state without
+    /// being notified of it. Returns how many watchers were notified.
     pub(in crate::catalog) fn checked(
         &self,
         uri: &Uri,
@@ -39,12 +39,12 @@ impl HubState {
 }
 
 impl Watch {
-    /// Adds a URI, of which the watcher knew `last` in each catalog, in the order of [`Self::states`]. A change since
-    /// then is reported; where nothing was known, the URI counts as changed. Returns false if that would exceed
-    /// the limit.
+    /// Adds a URI. `last` contains what the watcher knew about it in each catalog, in the order of [`Self::states`]. A
+    /// change since then is reported. A URI about which nothing was known counts as changed. Returns false if the URI
+    /// would exceed the limit.
     pub fn resume(&self, uri: Uri, last: &[Option<ContentState>]) -> bool {
         let mut has_changed = false;
-        // In one step: otherwise a first check could begin without anything to compare with.
+        // Both happen in one step: otherwise a first check could begin without anything to compare with.
         let added = self.add_and(uri.clone(), |at, hub| {
             has_changed |= hub.resume(&uri, last.get(at).and_then(Option::as_ref));
         });
@@ -71,7 +71,7 @@ impl Watch {
         self.listener.wake.notify_one();
     }
 
-    /// Returns what is known of a watched URI in each catalog. Nothing is known while a change is pending.
+    /// Returns what is known about a watched URI in each catalog. Nothing is known while a change is pending.
     pub fn states(&self, uri: &Uri) -> Vec<Option<ContentState>> {
         let states = self.registrations.iter().map(|registration| {
             let hub = lock(&registration.state);
@@ -81,7 +81,7 @@ impl Watch {
         states.collect()
     }
 
-    /// Waits until there is a change, and leaves it pending. Cancel safe.
+    /// Waits until there is a change, and does not take it. Cancel safe.
     pub async fn changed(&self) {
         while lock(&self.listener.pending).is_empty() {
             self.listener.wake.notified().await;

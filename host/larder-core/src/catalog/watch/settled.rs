@@ -1,5 +1,6 @@
-//! Newly watched URIs are settled once their content is known. Whoever adds a URI waits for that before the client is
-//! told that it is subscribed: each later change is then found by comparing, however late its hint arrives.
+//! Newly watched URIs are settled once their content is known. The code that adds a URI waits until it is settled
+//! before it tells the client that it is subscribed: each later change is then found by a comparison, also if its hint
+//! arrives late.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,7 +18,7 @@ const MAX_WAIT: Duration = Duration::from_secs(1);
 /// The watched URIs whose content is not known yet.
 #[derive(Debug, Default)]
 pub(super) struct Unsettled {
-    /// With whether somebody did not wait any longer.
+    /// The value is whether a client was told of its subscription before the URI was settled.
     uris: HashMap<Uri, bool>,
     /// Whether there is a change detector, which settles URIs.
     has_detector: bool,
@@ -41,7 +42,7 @@ impl Unsettled {
         self.has_detector = true;
     }
 
-    /// Records that a client is told of its subscription although the content is not known.
+    /// Records that a client is told of its subscription although the content is not yet known.
     fn give_up(&mut self, uri: &Uri) {
         if let Some(gave_up) = self.uris.get_mut(uri) {
             *gave_up = true;
@@ -50,14 +51,14 @@ impl Unsettled {
 }
 
 impl WatchHub {
-    /// Settles a URI, whose content is known now. Returns whether some client was told before that it is subscribed.
+    /// Settles a URI, whose content is known now. Returns whether a client was told of its subscription before.
     pub(in crate::catalog) fn settle(&self, uri: &Uri) -> bool {
         lock(&self.state).unsettled.remove(uri)
     }
 }
 
 impl Watch {
-    /// Waits until the content of these URIs, which were added, is known; not for long.
+    /// Waits until the content of these added URIs is known, but only for a limited time.
     pub async fn settled(&self, uris: &[Uri]) {
         let deadline = Instant::now() + MAX_WAIT;
         for registration in &self.registrations {
@@ -76,7 +77,7 @@ impl Watch {
 }
 
 impl Registration {
-    /// Waits until all of these URIs are settled, and removes those that are. Cancel safe.
+    /// Waits until all of these URIs are settled, and removes the settled ones from the list. Cancel safe.
     async fn settled(&self, remaining: &mut Vec<&Uri>) {
         let settled = lock(&self.state).unsettled.settled.clone();
         loop {
@@ -90,7 +91,7 @@ impl Registration {
 }
 
 impl HubState {
-    /// Removes the last ones of these URIs while they are settled. Returns whether there is nothing to wait for.
+    /// Removes settled URIs from the end of the list. Returns whether there is nothing left to wait for.
     fn drop_settled(&mut self, remaining: &mut Vec<&Uri>) -> bool {
         if !self.unsettled.has_detector {
             remaining
@@ -119,7 +120,7 @@ mod tests {
         let watch = Watch::new([&hub].into_iter());
         let uris = ["a:1", "a:2", "a:3"].map(uri);
         assert!(uris.iter().all(|uri| watch.add(uri.clone())));
-        // There is no detector to wait for.
+        // Without a detector, this does not wait.
         watch.settled(&uris[2..]).await;
         assert!(hub.settle(&uris[2]), "a client was told too early");
 

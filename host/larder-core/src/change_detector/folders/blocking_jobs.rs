@@ -24,7 +24,7 @@ pub(super) struct BlockingJobs<T> {
 /// A job that is running.
 struct RunningJob {
     since: Instant,
-    /// Whether the job was requested again while it is running.
+    /// Whether the job was requested again while it was running.
     requested_again: bool,
     warned: bool,
 }
@@ -38,7 +38,7 @@ impl<T: Send + 'static> BlockingJobs<T> {
         }
     }
 
-    /// Runs a job for a folder on a blocking thread. If the folder already has one, records the request
+    /// Runs a job for a folder on a blocking thread. If a job for the folder is already running, records the request
     /// instead.
     pub(super) fn start(&mut self, folder: &Path, work: impl FnOnce() -> T + Send + 'static) {
         if let Some(job) = self.running_jobs.get_mut(folder) {
@@ -66,8 +66,8 @@ impl<T: Send + 'static> BlockingJobs<T> {
             .push(Box::pin(async move { (folder, work.await.ok()) }));
     }
 
-    /// Waits for the next job to end. Returns its folder, its result (`None` after a panic) and whether it
-    /// was requested again meanwhile. Cancel safe.
+    /// Waits for the next job to end. Returns its folder, its result (`None` after a panic) and whether it was
+    /// requested again in the meantime. Cancel safe.
     pub(super) async fn next_finished(&mut self) -> (PathBuf, Option<T>, bool) {
         match self.futures.next().await {
             Some((folder, result)) => {

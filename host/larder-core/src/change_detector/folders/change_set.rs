@@ -89,8 +89,8 @@ impl ChangeSet {
     }
 }
 
-/// Whether an event is a change. Reads are not: a provider that is called because of an event would cause the
-/// next one by reading.
+/// Whether an event is a change. A read is not a change: a provider that is called because of an event reads, and would
+/// cause the next event.
 fn is_change(kind: EventKind) -> bool {
     match kind {
         EventKind::Access(access) => access == AccessKind::Close(AccessMode::Write),

@@ -9,14 +9,14 @@ use notify::{PollWatcher, RecommendedWatcher, RecursiveMode, Watcher};
 
 use super::change_set::ChangeSet;
 
-/// Limit of subfolders for a watch by file events. Each of them costs kernel memory, and the number per user
-/// is limited.
+/// Limit of subfolders for a watch by file events. Each watched folder uses kernel memory, and the number of watched
+/// folders per user is limited.
 const MAX_WATCHED_FOLDERS: usize = 8_192;
 /// Limit of entries for a folder that is polled.
 const MAX_POLLED_ENTRIES: usize = 100_000;
 
-/// A watch of one folder, with a thread of its own: an unresponsive folder would block a watch that covers
-/// several. Dropping it ends the watch.
+/// A watch of one folder. It has a thread of its own, because an unresponsive folder would block a watch of several
+/// folders. Dropping it ends the watch.
 pub(super) struct RecursiveWatch {
     pub(super) identity: FolderIdentity,
     watcher: Option<Box<dyn Watcher + Send>>,
@@ -40,7 +40,7 @@ enum FolderSize {
 }
 
 impl FolderIdentity {
-    /// Returns `None` if there is no folder.
+    /// Returns `None` if the folder does not exist.
     pub(super) fn of(path: &Path) -> Option<Self> {
         let path = path.canonicalize().ok()?;
         let metadata = path.metadata().ok().filter(std::fs::Metadata::is_dir)?;
@@ -137,7 +137,7 @@ fn start_watcher<W: Watcher + Send + 'static>(
     Ok(Box::new(watcher))
 }
 
-/// Walks a folder only as far as the answer needs.
+/// Walks a folder until the size is decided.
 fn size(path: &Path, max_folders: usize, max_entries: usize) -> FolderSize {
     let mut folders = 1;
     let mut entries = 0;
@@ -185,7 +185,7 @@ mod tests {
     fn folders_beyond_the_longest_path_are_not_entered() {
         use rustix::fs::{Mode, OFlags, mkdirat, open, openat};
 
-        // A provider with write access can create such folders, each relative to the one above it.
+        // A provider with write access can create folders this deep, each relative to its parent.
         let folder = tempfile::tempdir().unwrap();
         let flags = OFlags::DIRECTORY | OFlags::RDONLY;
         let mut above = open(folder.path(), flags, Mode::empty()).unwrap();

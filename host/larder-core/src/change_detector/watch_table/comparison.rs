@@ -18,7 +18,7 @@ pub(super) struct Comparison {
     remaining: Vec<Uri>,
     step: usize,
     next: Option<Instant>,
-    /// Whether to begin again at the end: what was compared before the last request may have changed.
+    /// Whether to begin again at the end: URIs that were compared before the last request may have changed since.
     again: bool,
 }
 
@@ -30,7 +30,7 @@ impl Comparison {
         self.remaining = uris;
     }
 
-    /// Returns the URIs of the next step, if it is time.
+    /// Returns the URIs of the next step, if that step is due.
     fn take_step(&mut self, now: Instant) -> Vec<Uri> {
         if self.next.is_none_or(|next| now < next) {
             return Vec::new();
@@ -60,7 +60,7 @@ impl WatchTable {
         }
     }
 
-    /// Checks what other replicas poll, if it is polled by one of these methods.
+    /// Checks the URIs that other replicas poll, if this replica has one of these methods for them.
     pub(in crate::change_detector) fn compare_polled_elsewhere(
         &mut self,
         methods: &[CheckMethod],

@@ -1,4 +1,4 @@
-//! A watched URI: what is known of it, and what must be considered when its next check is answered.
+//! A watched URI: what is known about it, and what must be considered when its next check is answered.
 
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -11,20 +11,20 @@ use larder_model::uri::Uri;
 use larder_sandbox::provider::Provider;
 
 /// Hints arrive later than the changes. A hint within this time after the first answer may concern a change that this
-/// answer contains already, and that a client which read the content before does not know. An unnecessary notification
-/// costs a read; a missing one leaves a client with outdated content.
+/// answer already contains. A client that read the content earlier has not seen that change. An unnecessary
+/// notification costs a read; a missing one leaves a client with outdated content.
 pub(super) const EARLY_HINT_WINDOW: Duration = Duration::from_secs(3);
 
 /// A watched URI.
 #[derive(Debug)]
 pub(super) struct WatchEntry {
     pub(super) content: KnownContent,
-    /// The providers that a read would reach, in order.
+    /// The providers that a read would call, in order.
     pub(super) owners: Vec<OwningRevision>,
-    /// When the provider itself reported an update that the next answer shows. The watchers were notified of
-    /// it.
+    /// When the provider itself reported an update that the next answer shows. The watchers were notified of the
+    /// update.
     pub(super) provider_updated: Option<Instant>,
-    /// When the content became known; none if it is known from before a restart.
+    /// When the content became known; none if the content is known from before a restart.
     pub(super) known_since: Option<Instant>,
     /// Whether a client was told that it is subscribed before the content was known.
     pub(super) announced_early: bool,
@@ -32,26 +32,27 @@ pub(super) struct WatchEntry {
     pub(super) listed_version: Option<String>,
     /// Another change may be hidden by a report of the provider. The next answer is reported in any case.
     pub(super) must_notify: bool,
-    /// A change was reported before the first answer, which may show the content before or after it. The next answer
-    /// is reported, unless it has the version that the catalog listed when the URI was added.
+    /// A change was reported before the first answer, which may show the content before or after the change. The next
+    /// answer is reported, unless it has the version that the catalog listed when the URI was added.
     pub(super) in_doubt: bool,
-    /// Whether the last change was not reported, because the provider's own report preceded it.
+    /// Whether the last change was not reported because an earlier report of the provider covered it.
     pub(super) was_covered: bool,
-    /// Whether something here made the next check necessary that other replicas may not notice.
+    /// Whether an event on this replica made the next check necessary. Other replicas may not have noticed such an
+    /// event.
     pub(super) noticed_here: bool,
     /// Set while a check is unanswered.
     pub(super) in_flight: Option<InFlight>,
     pub(super) sharing: Sharing,
 }
 
-/// What an unanswered check is for, to restore it if there is no answer.
+/// Why an unanswered check was made. If there is no answer, the reason is restored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct InFlight {
     pub(super) provider_updated: Option<Instant>,
     pub(super) noticed_here: bool,
 }
 
-/// A revision of a provider. It does not keep the revision alive.
+/// A revision of a provider. This value does not keep the revision alive.
 #[derive(Debug, Clone)]
 pub(super) struct OwningRevision {
     pub(super) name: ProviderName,
@@ -98,14 +99,14 @@ impl WatchEntry {
         self.noticed_here = true;
     }
 
-    /// Records that reports of providers may have been missed. A change that seemed to be the one of an earlier report may
-    /// be another one, so clients have to be notified of it.
+    /// Records that reports of providers may have been missed. A change that seemed to be covered by an earlier report
+    /// may be another change, so clients have to be notified of it.
     pub(super) fn signals_were_missed(&mut self) {
         self.must_notify |= std::mem::take(&mut self.was_covered) || self.is_covered();
     }
 
     /// Whether the provider itself reported an update that the next answer shows. That report may concern an earlier
-    /// change, and would hide a later one.
+    /// change, and would hide a later change.
     fn is_covered(&self) -> bool {
         let is_checked = self
             .in_flight
@@ -123,10 +124,10 @@ impl WatchEntry {
         check
     }
 
-    /// Whether the known content may be from after the change of an event that was observed at this time.
+    /// Whether the known content may already contain the change that caused an event at this time.
     fn may_contain_change(&self, observed: Instant) -> bool {
-        // A listed version proves for most URIs that they did not change. Without it, a client that read before it
-        // subscribed has to read again.
+        // For most URIs, an unchanged listed version proves that the content did not change. Without that proof, a
+        // client that read before it subscribed has to read again.
         let is_late = self.announced_early || self.listed_version.is_some();
         let window = if is_late {
             EARLY_HINT_WINDOW
@@ -139,7 +140,7 @@ impl WatchEntry {
                 .is_some_and(|since| observed < since + window)
     }
 
-    /// Whether the catalog had the known version already when the URI was added. That is no proof if a client was told
+    /// Whether the catalog had the known version already when the URI was added. This is not known if a client was told
     /// too early that it is subscribed: the URI is added to the table a moment later.
     pub(super) fn is_older_than_watch(&self) -> bool {
         let listed = self
@@ -149,7 +150,7 @@ impl WatchEntry {
         listed.is_some_and(|listed| self.content.version().as_ref() == Some(listed))
     }
 
-    /// Ends an unanswered check and restores what it was for. Returns false if no check was unanswered.
+    /// Ends an unanswered check and restores the reason for it. Returns false if no check was unanswered.
     pub(super) fn return_unanswered(&mut self) -> bool {
         let Some(check) = self.in_flight.take() else {
             return false;

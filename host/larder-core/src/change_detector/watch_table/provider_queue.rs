@@ -7,9 +7,9 @@ use larder_model::uri::Uri;
 
 /// Limit of URIs in one batch.
 pub(super) const BATCH_SIZE: usize = 256;
-/// After this many failed batches in a row, the rest is left for a retry.
+/// After this many failed batches in a row, the other checks wait for a retry.
 const MAX_FAILED_BATCHES: u32 = 8;
-/// After its batches, a provider is paused for this multiple of the time they took.
+/// After its batches, a provider is paused for this multiple of the time that the batches took.
 const PAUSE_FACTOR: u32 = 3;
 /// The longest pause of a failing provider.
 pub(super) const MAX_PAUSE: Duration = Duration::from_secs(5 * 60);
@@ -28,7 +28,7 @@ pub(super) struct ProviderQueue {
     /// Batches in a row without any answer.
     failed_batches: u32,
     pub(super) paused_until: Option<Instant>,
-    /// Checks without an answer. They are due again at `retry_at`, independently of ticks, which may be
+    /// Checks without an answer. They are due again at `retry_at`. Ticks have no influence on that, because they may be
     /// disabled.
     pub(super) unanswered: HashSet<Uri>,
     pub(super) retry_at: Option<Instant>,

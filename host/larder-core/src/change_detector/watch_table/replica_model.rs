@@ -1,6 +1,6 @@
-//! Several replicas with the real tables, in a model: a bus that delays, repeats, reorders and loses messages, replicas that
-//! crash between a check and its report, and providers that see a change late or fail. Every listener ends with the latest
-//! content, and nothing is reported twice or without end.
+//! Several replicas with the real tables, in a model. The bus delays, repeats, reorders and loses messages; replicas
+//! crash between a check and its report; providers return a change late or fail. The tests require that every listener
+//! ends with the latest content, and that nothing is reported twice or without end.
 
 mod world;
 
@@ -13,53 +13,53 @@ const REPLICAS: usize = 3;
 /// The number of URIs.
 const URIS: usize = 2;
 
-/// What happens next. The first number is a replica, unless it is a URI.
+/// The next event of the model. The first number is a replica, unless it is a URI.
 #[derive(Debug, Clone, Copy)]
 enum Step {
     /// The content of a URI changes.
     Change(usize),
-    /// The content of a URI changes in a call of a provider, which signals it.
+    /// The content of a URI changes in a call of a provider, and the provider signals the change.
     Signal(usize, usize),
-    /// A provider sees the latest content of a URI. With a hint, such as an event in a folder, it is checked.
+    /// A provider gets the latest content of a URI. With a hint, such as an event in a folder, the URI is checked.
     See(usize, usize, bool),
     /// A client watches a URI.
     Watch(usize, usize),
-    /// The client does not watch it any more.
+    /// The client ends its watch of the URI.
     Unwatch(usize, usize),
     /// The time of periodic checks.
     Poll(usize),
-    /// The due checks begin: the provider reads the content.
+    /// The due checks begin: the providers read the content.
     Begin(usize),
     /// The checks are answered.
     End(usize),
-    /// What was published leaves the replica.
+    /// The published messages leave the replica.
     Send(usize),
     /// One of the messages arrives.
     Deliver(usize, usize),
-    /// One of the messages arrives, and will again.
+    /// One of the messages arrives, and will arrive again.
     Repeat(usize, usize),
     /// One of the messages is lost.
     Lose(usize, usize),
     /// The loss of messages, or of a replica, is noticed.
     Notice(usize),
-    /// It becomes known who can poll which URI.
+    /// All replicas learn which replica can poll which URI.
     Learn(usize),
-    /// The clients that were notified read.
+    /// The clients that were notified read the content.
     Read(usize),
     /// The provider fails from now on, or works again.
     Break(usize, bool),
-    /// The replica is gone with all that it did not send, and starts again.
+    /// The replica ends, loses all that it did not send, and starts again.
     Crash(usize),
 }
 
-/// What the world is like.
+/// How content changes in the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
-    /// Content never repeats, and each provider sees it at once.
+    /// Content never repeats, and each provider has it at once.
     Exact,
-    /// Each provider sees changes at another time.
+    /// Each provider gets changes at another time.
     Late,
-    /// Content may become what it was before.
+    /// Content may become the same as earlier content.
     Repeating,
     /// Changes are signalled by providers, and content never repeats.
     Signalled,
@@ -169,7 +169,8 @@ fn a_change_is_not_lost_if_the_new_poller_knows_it_already() {
     }
 }
 
-/// The report of a second change is lost with its replica, after the check that follows the first report found it.
+/// The report of a second change is lost with its replica. The check that follows the first report finds the second
+/// change.
 #[test]
 fn a_lost_signal_is_not_hidden_by_an_earlier_one() {
     let mut world = World::new(Mode::Signalled);

@@ -1,6 +1,6 @@
-//! What the replicas tell each other about a watched URI. A report of another replica causes a check here, and only what
-//! this replica's own checks find is compared with each other: another replica may see newer or older content for a while,
-//! for example of a folder that each machine receives at another time.
+//! What the replicas tell each other about a watched URI. A report of another replica causes a check on this replica.
+//! Only results of this replica's own checks are compared with each other: another replica may have newer or older
+//! content for a while, for example if each machine receives a folder at another time.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -10,23 +10,24 @@ use crate::catalog::ContentState;
 use crate::replicas::TeamReplicas;
 use larder_model::uri::Uri;
 
-/// When to check again after the first check does not find what another replica reported.
+/// The time until the next check if the first check does not find what another replica reported.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
-/// The pause doubles up to this one, so that the replica looks for the reported content for about two minutes.
+/// The maximum of the pause, which doubles each time. The replica thus looks for the reported content for about two
+/// minutes.
 const LAST_PAUSE: Duration = Duration::from_secs(64);
-/// After so many checks in a row without an answer, another replica should poll the URI.
+/// After this number of checks in a row without an answer, another replica should poll the URI.
 const MAX_FAILURES: u32 = 3;
 
-/// What the other replicas know of a URI from this one, and what they reported.
+/// What the other replicas know about a URI from this replica, and what they reported.
 #[derive(Debug, Default)]
 pub(super) struct Sharing {
-    /// Whether this replica offers to poll the URI for the others, and relies on the one that polls it.
+    /// Whether this replica offers to poll the URI for the other replicas, and relies on the replica that polls it.
     is_offered: bool,
-    /// Whether it told them what it found, since it polls for them.
+    /// Whether this replica has reported what it found since it began to poll for the others.
     is_announced: bool,
     /// Checks in a row without an answer.
     failures: u32,
-    /// The last check, until it is decided whether to report it.
+    /// The last check, until it is decided whether its result is reported.
     checked: Option<Checked>,
     expected: Option<Expected>,
 }
@@ -35,11 +36,11 @@ pub(super) struct Sharing {
 #[derive(Debug, Clone, Copy)]
 struct Checked {
     has_changed: bool,
-    /// Whether the others may not notice the change.
+    /// Whether the other replicas may not notice the change.
     noticed_here: bool,
 }
 
-/// What another replica found and this one does not see yet.
+/// What another replica found and this replica has not found yet.
 #[derive(Debug)]
 struct Expected {
     state: ContentState,
@@ -47,13 +48,13 @@ struct Expected {
     pause: Duration,
 }
 
-/// The URIs that this replica begins or ceases to offer.
+/// The URIs that this replica begins (true) or ceases (false) to offer.
 #[derive(Debug, Default)]
 pub(super) struct Offers(HashMap<Uri, bool>);
 
 impl Sharing {
-    /// Records an answer. `change` is set if it differs from the one before: whether something here led to the check that
-    /// other replicas may not notice.
+    /// Records an answer. `change` is set if the answer differs from the previous one. Its value is whether an event on
+    /// this replica caused the check, which other replicas may not notice.
     pub(super) fn checked(
         &mut self,
         uri: &Uri,
@@ -68,7 +69,7 @@ impl Sharing {
             has_changed: change.is_some(),
             noticed_here,
         });
-        // If this replica finds nothing, another one may have a provider that does.
+        // If this replica finds no content, another replica may have a provider that has the URI.
         match content {
             KnownContent::Present(_) if !self.is_offered => {
                 self.is_offered = true;
@@ -79,7 +80,7 @@ impl Sharing {
         }
     }
 
-    /// Compares an answer with what another replica reported. Returns whether it is the same.
+    /// Compares an answer with what another replica reported. Returns whether both are the same.
     fn compare(&mut self, content: &KnownContent) -> bool {
         let Some(expected) = &mut self.expected else {
             return false;
@@ -115,13 +116,14 @@ impl Sharing {
             .is_some_and(|expected| expected.next <= now)
     }
 
-    /// Whether this replica makes the periodic checks of the URI: it was chosen, or it cannot take part.
+    /// Whether this replica makes the periodic checks of the URI: no other replica is chosen for the URI, or this
+    /// replica does not offer to poll it for the others.
     pub(super) fn polls(&self, uri: &Uri, replicas: &dyn TeamReplicas) -> bool {
         !self.is_offered || replicas.is_poller(uri)
     }
 
     fn expect(&mut self, state: ContentState) {
-        // The same report again does not extend the time.
+        // If the same report arrives again, it does not extend the time.
         if self
             .expected
             .as_ref()
@@ -136,8 +138,8 @@ impl Sharing {
     }
 
     /// Decides whether to report to the other replicas what the last check found. The replica that polls reports each
-    /// change. It also reports once what it knows, because the others may know only what the previous poller found, or
-    /// less. Other replicas report only what the poller may not notice. Nobody answers a report.
+    /// change. It also reports once what it knows, because the other replicas may only know what the previous poller
+    /// found, or less. Other replicas report only changes that the poller may not notice. Reports are not answered.
     fn must_tell(&mut self, is_poller: bool, others_watch: bool) -> bool {
         let Some(Checked {
             has_changed,
@@ -153,7 +155,7 @@ impl Sharing {
 }
 
 impl WatchTable {
-    /// Takes what another replica found. If this one knows something else, the URI is checked.
+    /// Records what another replica found. If this replica found something else, the URI is checked.
     pub(in crate::change_detector) fn reported(&mut self, watched: &Uri, state: ContentState) {
         let Some(entry) = self.entries.get_mut(watched) else {
             return;
@@ -166,7 +168,7 @@ impl WatchTable {
         }
     }
 
-    /// Returns what the other replicas must be told after a check.
+    /// Returns what must be reported to the other replicas after a check.
     pub(in crate::change_detector) fn news(
         &mut self,
         watched: &Uri,
@@ -182,7 +184,7 @@ impl WatchTable {
         }
     }
 
-    /// Returns the URIs that this replica begins to offer, and those that it ceases to offer.
+    /// Returns the URIs that this replica begins to offer and the URIs that it ceases to offer.
     pub(in crate::change_detector) fn take_offers(&mut self) -> Option<(Vec<Uri>, Vec<Uri>)> {
         if self.offers.0.is_empty() {
             return None;

@@ -48,8 +48,8 @@ fn new_uris_are_checked_once_in_batches() {
 
 #[test]
 fn a_hint_of_an_earlier_change_notifies_unless_the_content_is_known_to_be_older() {
-    /// The watchers are notified if the version "2" is found after a hint that was observed this long after the
-    /// content became known.
+    /// Returns whether the watchers are notified if the version "2" is found after a hint that was observed this long
+    /// after the content became known.
     fn is_notified(observed: Duration, announced_early: bool, listed: Option<&str>) -> bool {
         let mut table = WatchTable::default();
         table.add(watched(0), &Catalog::default());
@@ -58,7 +58,7 @@ fn a_hint_of_an_earlier_change_notifies_unless_the_content_is_known_to_be_older(
         let entry = table.entries.get_mut(&watched(0)).unwrap();
         entry.listed_version = listed.map(ToOwned::to_owned);
         entry.known_since = Some(began + Duration::from_secs(1));
-        // The first answer may be from after the change; the hint of that change arrives later.
+        // The first answer may contain the change already; the hint of the change arrives later.
         assert_eq!(run_batches(&mut table, &version("2")), (1, 0));
         hint(&mut table, began + observed);
         let (checks, notified) = run_batches(&mut table, &version("2"));
@@ -117,7 +117,7 @@ fn a_hint_after_a_provider_update_counts_as_another_change() {
     table.provider_updated(&watched(0), true);
     hint(&mut table, Instant::now());
     assert_eq!(run_batches(&mut table, &version("3")), (1, 1));
-    // The same while a check is unanswered that follows the provider's update.
+    // The same test, while a check that follows the provider's update is unanswered.
     table.provider_updated(&watched(0), true);
     let checks = table.take_batches().remove(0).checks;
     hint(&mut table, Instant::now());
@@ -211,7 +211,7 @@ fn unanswered_checks_are_retried_without_a_tick() {
     table.provider_updated(&watched(1), true);
     let checks = table.take_batches().remove(0).checks;
     let now = Instant::now();
-    // One check failed, one was skipped because others failed before it, and one succeeded.
+    // One check failed, one check was skipped because other checks failed before it, and one check succeeded.
     let of = |n| checks.iter().find(|check| check.uri == watched(n)).unwrap();
     assert!(
         !table.record_answer(of(0), Answer::Failed) && !table.record_answer(of(2), version("1"))
@@ -226,7 +226,7 @@ fn unanswered_checks_are_retried_without_a_tick() {
         HashSet::<Uri>::from_iter(uris(&checks)),
         HashSet::from([watched(0), watched(1)])
     );
-    // The watchers still know what the provider reported.
+    // The watchers have not received any change after the one that the provider reported.
     assert!(
         checks
             .iter()
@@ -261,7 +261,7 @@ fn a_resumed_uri_is_compared_with_what_its_watcher_knew() {
         )
     };
     assert_eq!(resume("2"), ((1, 0), false));
-    // The second watcher knew the same old version, which is compared at once.
+    // The second watcher knew the same old version. That version is compared at once.
     assert_eq!(resume("1"), ((1, 1), true));
     assert!(
         !WatchTable::default().resume(&watched(0), ContentState::Missing),

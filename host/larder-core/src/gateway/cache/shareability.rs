@@ -9,7 +9,7 @@ use super::{CacheRequest, CachedResponse};
 
 const SLOTS: usize = 4_096;
 
-/// Who can use the next response for a URI, as predicted from the last one.
+/// Who can use the next response for a URI. The prediction is made from the last response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shareability {
     /// There was no response yet.
@@ -18,7 +18,7 @@ pub(super) enum Shareability {
     Team,
     /// Only the same caller.
     Caller,
-    /// Nobody else.
+    /// No other read can use it.
     NotCacheable,
 }
 

@@ -1,5 +1,5 @@
 //! Calls in flight that other reads wait for. A call belongs to the request that makes it, the leader: no task is
-//! spawned, and the call is made for a caller who still waits for it. When the leader is cancelled, one of the waiting
+//! spawned, and the caller of that request still waits for the result. When the leader is cancelled, one of the waiting
 //! reads becomes the leader.
 
 use std::collections::HashMap;
@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use super::{CacheKey, CacheMode, CachedResponse};
 use crate::catalog::LogicalTime;
 
-/// None until the call completed; then its response, if that may be shared.
+/// None until the call completed. Then the response, if it may be shared.
 type Response = Option<Option<CachedResponse>>;
 
 #[derive(Debug, Default)]
@@ -41,9 +41,9 @@ pub(super) enum Role<'a> {
 
 /// How a shared call ended.
 pub(super) enum Outcome {
-    /// With a response, if that may be shared.
+    /// The call completed; with its response, if that response may be shared.
     Completed(Option<CachedResponse>),
-    /// The request that led it was cancelled.
+    /// The request that made the call was cancelled.
     Abandoned,
 }
 

@@ -19,7 +19,7 @@ const MAX_FRACTION: usize = 8;
 pub(super) struct ResponseStore {
     capacity: Config,
     bytes: usize,
-    /// What is charged for them, in steps. None if there is no budget.
+    /// The charged memory, in steps; none if there is no memory budget.
     charge: Option<MemoryCharge>,
     entries: LruCache<CacheKey, StoredResponse, RandomState>,
 }
@@ -65,13 +65,13 @@ impl ResponseStore {
         self.entries.put(key, StoredResponse { response, bytes });
     }
 
-    /// Charges the responses to this team. There are none yet.
+    /// From now on, charges the responses to this team. The store is still empty.
     pub(super) fn charge_to(&mut self, memory: &TeamMemory) {
         self.charge = Some(memory.begin(MemoryUse::Caches));
     }
 
-    /// Charges a further response. Responses are not stored when memory is short, because providers can make them
-    /// again, and what is charged too much is released.
+    /// Charges a further response. When memory is short, responses are not stored, because providers can return them
+    /// again; memory that is charged but not needed is released.
     fn charge(&mut self, bytes: usize) -> bool {
         let Some(charge) = &mut self.charge else {
             return true;
@@ -88,13 +88,13 @@ impl ResponseStore {
                     .is_ok()
     }
 
-    /// Changes the capacity, and removes what does not fit.
+    /// Changes the capacity, and removes responses that exceed it.
     pub(super) fn resize(&mut self, capacity: Config) {
         self.capacity = capacity;
         self.make_room(0, 0);
     }
 
-    /// Removes the oldest responses until there is room for so many bytes and entries.
+    /// Removes the oldest responses until this number of bytes and entries fits.
     fn make_room(&mut self, bytes: usize, entries: usize) {
         while self.entries.len() + entries > self.capacity.entries
             || self.bytes + bytes > self.capacity.bytes
@@ -146,7 +146,7 @@ fn content_size(content: &Content) -> usize {
     size_of::<Content>() + content.uri.as_str().len() + mime_type + body + metadata.sum::<usize>()
 }
 
-/// Returns the number of characters that need an escape in JSON, of up to six bytes.
+/// Returns the number of characters that JSON escapes. An escape has up to six bytes.
 fn escapes(text: &str) -> usize {
     text.bytes()
         .filter(|byte| *byte < b' ' || matches!(byte, b'"' | b'\\'))

@@ -113,7 +113,7 @@ struct ProviderCall {
 }
 
 proptest! {
-    /// Random reads and updates: the response of another call is used only where that is allowed.
+    /// Random reads and updates. The response of another call is used only if the rules allow it.
     #[test]
     fn shares_responses_only_within_their_scope(
         actions in prop::collection::vec(action(), 1..80),
@@ -190,7 +190,7 @@ fn evicts_the_least_recently_used_and_rejects_large_responses() {
         [put("x:1", "one"), put("x:2", "two"), put("x:1", "new")],
         ["one", "two", "one"]
     );
-    // The third evicts the second, which has not been used since.
+    // The third response evicts the second one, which was not used in the meantime.
     assert_eq!(
         [put("x:3", "three"), put("x:1", "new"), put("x:2", "new")],
         ["three", "one", "new"]
@@ -203,7 +203,7 @@ fn evicts_the_least_recently_used_and_rejects_large_responses() {
     assert!(cache.store().recount().0 <= 2);
 }
 
-/// A read whose call returns what `returns` receives.
+/// A read whose call returns the value that `returns` receives.
 async fn read(cache: &Cache, caller: &Caller, returns: oneshot::Receiver<ReadResult>) -> String {
     let one = uri("x:1");
     let request = CacheRequest {

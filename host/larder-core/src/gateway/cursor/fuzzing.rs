@@ -4,8 +4,8 @@ use base64_simd::URL_SAFE_NO_PAD as BASE64;
 
 use super::{Cursor, ListKind, MAX_LEN};
 
-/// Decodes a cursor, which is a text of the client. The input is the text itself, or if it begins with a line break, what
-/// the text encodes.
+/// Decodes a cursor from a client. The input is the cursor. If the input begins with a line break, the cursor is the
+/// encoded form of the rest.
 pub fn cursor(data: &[u8]) {
     let text = match data {
         [b'\n', json @ ..] => BASE64.encode_to_string(json),

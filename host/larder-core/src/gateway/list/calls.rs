@@ -1,5 +1,5 @@
-//! The calls of providers for one page of a list. They have one deadline together, so that a client does not wait long
-//! for a page, however many providers are slow. While the first of them waits, the next ones are called as well.
+//! The calls of providers for one page of a list. They have one common deadline, so that a client does not wait long
+//! for a page, also if many providers are slow. While the first call waits, the next providers are called as well.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -19,7 +19,7 @@ use larder_model::policy::{Permit, TimeLimit};
 use larder_model::resource::{Call, Entry, Freshness};
 use larder_sandbox::provider::{CallError, ListQuery};
 
-/// How long one page waits for providers, unless it begins within the list of one of them.
+/// How long one page waits for providers, unless the page begins within the list of a provider.
 const PAGE_TIME: Duration = Duration::from_secs(1);
 /// With less time left, a provider is not called: the page ends before it, and the next page begins with it.
 const MIN_CALL_TIME: Duration = Duration::from_millis(500);
@@ -32,14 +32,14 @@ pub(super) struct PageCalls<'a> {
     filter: &'a CompiledFilter,
     /// Set by the first call.
     deadline: OnceLock<Instant>,
-    /// What fits into the page.
+    /// The free space of the page.
     room: Mutex<Room>,
 }
 
 /// The result of a call.
 pub(super) struct Fetched {
     pub(super) result: Result<FetchedPage, CallError>,
-    /// What fitted into the page when the call began.
+    /// The free space of the page when the call began.
     pub(super) room: Room,
 }
 
@@ -60,7 +60,7 @@ impl<'a> PageCalls<'a> {
         }
     }
 
-    /// Sets what fits into the page now.
+    /// Sets the free space of the page.
     pub(super) fn set_room(&self, room: Room) {
         *self.room.lock().unwrap_or_else(PoisonError::into_inner) = room;
     }
@@ -69,7 +69,7 @@ impl<'a> PageCalls<'a> {
         *self.room.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Fetches a part of a list that the catalog does not hold, as this caller may see it. Returns `None` without a
+    /// Fetches the part of a list that the catalog does not hold and that this caller may see. Returns `None` without a
     /// call if there is too little time left. A call that `has_own_time` takes as long as a read may take.
     pub(super) async fn fetch(
         &self,
@@ -86,7 +86,7 @@ impl<'a> PageCalls<'a> {
         Some(Fetched { result, room })
     }
 
-    /// Like [`Self::fetch`], with another maximum of entries than those that fit into the page.
+    /// Like [`Self::fetch`], with this maximum of entries instead of the number that fits into the page.
     pub(super) async fn fetch_at_most(
         &self,
         offer: &Offer,
@@ -143,15 +143,15 @@ impl<'a> PageCalls<'a> {
     }
 }
 
-/// The first calls of several providers, in the order of the list. Each of them begins when those before it wait.
+/// The first calls of several providers, in the order of the list. Each call begins when the calls before it wait.
 pub(super) struct FirstCalls<'a> {
     calls: BoxStream<'a, (&'a Arc<Offer>, Option<Fetched>)>,
     ended: VecDeque<(&'a Arc<Offer>, Option<Fetched>)>,
 }
 
 impl<'a> FirstCalls<'a> {
-    /// The calls of a provider and of those that follow, as far as they may be needed to fill the page. `has_own_time`
-    /// is that of the first one.
+    /// Starts the calls of a provider and of the following providers, as far as they may be needed to fill the page.
+    /// `has_own_time` applies to the first call.
     pub(super) fn new(
         page: &'a PageCalls<'a>,
         first: (&'a Arc<Offer>, Continuation),
@@ -161,7 +161,7 @@ impl<'a> FirstCalls<'a> {
         let mut room = page.room().items;
         let following = following.map_while(move |offer| {
             let from = Continuation::first_of(offer, page.filter);
-            // Filtered entries of the catalog may all be skipped.
+            // The filter may skip all entries of the catalog.
             if page.filter.is_empty() && from.as_ref().is_none_or(|from| from.cursor.is_some()) {
                 room = room.saturating_sub(offer.entries.len());
             }
@@ -182,7 +182,7 @@ impl<'a> FirstCalls<'a> {
         }
     }
 
-    /// Returns the result of the call of this provider. `None` if it is not the next one of these calls.
+    /// Returns the result of the call of this provider; `None` if this provider is not the next one of these calls.
     pub(super) async fn next_of(&mut self, offer: &Arc<Offer>) -> Option<Option<Fetched>> {
         let (of, fetched) = match self.ended.pop_front() {
             Some(ended) => ended,
@@ -191,7 +191,7 @@ impl<'a> FirstCalls<'a> {
         Arc::ptr_eq(of, offer).then_some(fetched)
     }
 
-    /// Awaits another call while these go on.
+    /// Awaits another call while these calls continue.
     pub(super) async fn along_with<T>(&mut self, call: impl Future<Output = T>) -> T {
         let mut call = pin!(call);
         poll_fn(|context| {

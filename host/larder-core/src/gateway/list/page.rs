@@ -1,4 +1,4 @@
-//! A page of a list while it is filled: from the catalog, and with what providers return.
+//! A page of a list while it is filled with entries of the catalog and entries that providers return.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,8 @@ pub(super) struct PageBuilder<'s, T> {
     bytes: usize,
     pub(super) filter: &'s CompiledFilter,
     pub(super) freshness: Freshness,
-    /// Bytes of the items that were checked and are not on the page, and steps to decide which team has an item.
+    /// Bytes of the items that were checked and are not on the page, and of the steps that decide which team has an
+    /// item.
     pub(super) skipped_bytes: usize,
     /// Number of calls to providers for this page.
     pub(super) calls: u32,
@@ -103,10 +104,10 @@ pub(super) fn new_page<T>(
 }
 
 impl PageBuilder<'_, Arc<Entry>> {
-    /// Adds the entries of an offer that the catalog holds, from this position on. Returns `None` if the page
-    /// is full before their end; otherwise where to continue by calling the provider, if the list continues
-    /// there. A personal list is never taken from the catalog, whose entries are those that the provider
-    /// returned to the server itself. If a list is longer than what the catalog holds and the provider
+    /// Adds the entries of an offer that the catalog holds, from this position on. Returns `None` if the page is full
+    /// before the end of these entries. Otherwise returns where a call of the provider continues the list, if the list
+    /// continues there. A personal list is never taken from the catalog, because the catalog has the entries that the
+    /// provider returned to the server itself. If a list is longer than what the catalog holds and the provider
     /// understands the filter, the provider is called from the beginning of its list.
     pub(super) fn add_from_catalog(
         &mut self,
@@ -144,7 +145,7 @@ impl PageBuilder<'_, Arc<Entry>> {
         mut after: &'a str,
     ) -> Option<Option<Continuation>> {
         let mut cost = CostGuard { offer, bytes: 0 };
-        // The search is skipped for the first page, which can concern a thousand lists.
+        // The search is skipped for the first page, which can have entries of a thousand lists.
         let begin = match after {
             "" => 0,
             after => offer
@@ -182,7 +183,7 @@ impl PageBuilder<'_, Arc<Entry>> {
         }))
     }
 
-    /// How many of these entries fit, if only those that pass the filter count.
+    /// Returns how many of these entries fit, if only entries count that pass the filter.
     pub(super) fn count_fitting(&self, entries: &[Arc<Entry>]) -> Fitting {
         let room = self.room();
         let mut items = 0;
@@ -202,7 +203,7 @@ impl PageBuilder<'_, Arc<Entry>> {
         }
     }
 
-    /// Notes that the rest of the provider's list is missing. The client may ask again soon.
+    /// Records that the rest of the provider's list is missing. The client may send the request again soon.
     pub(super) fn omit(&mut self, offer: &Offer) {
         self.incomplete.push(offer.full_name());
         self.freshness.ttl = Duration::ZERO;
@@ -231,15 +232,15 @@ impl PageBuilder<'_, Arc<Entry>> {
 /// Whether the entries of a provider's page fit into a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Fitting {
-    /// Whether their number does.
+    /// Whether the number of items fits.
     pub(super) items: bool,
-    /// Whether their bytes do.
+    /// Whether the bytes of the items fit.
     pub(super) bytes: bool,
-    /// The number of the first entries whose bytes do.
+    /// How many of the first entries fit by their bytes.
     pub(super) by_bytes: usize,
 }
 
-/// Counts the bytes of one provider on a page, and charges them when it is dropped.
+/// Counts the bytes of one provider on a page. Charges these bytes when it is dropped.
 pub(super) struct CostGuard<'a> {
     pub(super) offer: &'a Offer,
     pub(super) bytes: usize,
@@ -281,7 +282,8 @@ fn checked_size(uri: &str, texts: [Option<&String>; 3]) -> usize {
 }
 
 impl Continuation {
-    /// Returns where a list from its beginning first calls the provider. `None` if the catalog has the whole list.
+    /// Returns the position at which a list from its beginning first calls the provider. `None` if the catalog has the
+    /// whole list.
     pub(super) fn first_of(offer: &Offer, filter: &CompiledFilter) -> Option<Self> {
         let with_hints = filter.has_hints();
         match &offer.next_cursor {

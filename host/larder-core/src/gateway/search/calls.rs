@@ -1,5 +1,6 @@
-//! The calls of providers for a search: of those that can search, and of those whose list depends on the caller. They
-//! run at the same time and have one deadline together, so that a client does not wait long, however many are slow.
+//! The calls of providers for a search: providers that can search, and providers whose list depends on the caller. The
+//! calls run at the same time and have one common deadline, so that a client does not wait long, also if many providers
+//! are slow.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -40,18 +41,18 @@ pub(super) struct SearchCalls<'a> {
 
 /// What the providers answered.
 pub(super) struct Answers {
-    /// The results of each provider that can search, best first.
+    /// The results of each provider that can search, best result first.
     pub(super) hits: Vec<Vec<Candidate>>,
-    /// The revisions whose results these are.
+    /// The revisions that returned these results.
     searched: HashSet<u64>,
     /// The lists that depend on the caller, by revision.
     own_lists: HashMap<u64, Vec<Arc<Entry>>>,
     incomplete: Vec<String>,
-    /// What the answers are charged as long as they are kept.
+    /// The memory that is charged for the answers as long as they are kept.
     memory: Vec<MemoryCharge>,
 }
 
-/// What one provider answered, and what is charged for it.
+/// What one provider answered, and the memory that is charged for it.
 struct Answer {
     hits: Option<Vec<Candidate>>,
     own_list: Option<Vec<Arc<Entry>>>,
@@ -84,7 +85,7 @@ impl<'a> SearchCalls<'a> {
             .iter()
             .flat_map(|team| team.offers().iter().map(move |offer| (team, offer)));
         let called = offers.filter(|(_, offer)| is_called(offer));
-        // A vector: the compiler cannot prove that a stream over an iterator with closures is `Send`.
+        // This is a vector because the compiler cannot prove that a stream over an iterator with closures is `Send`.
         let calls: Vec<_> = called
             .map(|(team, offer)| self.call(view, team, offer))
             .collect();
@@ -117,7 +118,7 @@ impl<'a> SearchCalls<'a> {
         team: &TeamCatalog,
         offer: &Arc<Offer>,
     ) -> Result<Answer, CallError> {
-        // A provider that could not be called in time is not at fault.
+        // A provider that could not be called in time did not fail.
         if Instant::now() >= self.limit.until {
             return Err(CallError::Busy);
         }
@@ -164,7 +165,7 @@ impl<'a> SearchCalls<'a> {
         })
     }
 
-    /// Fetches a list that depends on the caller. What was fetched before an error is used.
+    /// Fetches a list that depends on the caller. Entries that were fetched before an error are used.
     async fn own_list(&self, offer: &Arc<Offer>) -> Result<Answer, CallError> {
         let mut entries = Vec::new();
         let mut bytes = 0;
@@ -236,7 +237,7 @@ impl<'a> SearchCalls<'a> {
     }
 }
 
-/// Whether a provider is called for a search. The lists of all others are in the catalog.
+/// Whether a provider is called for a search. The lists of all other providers are in the catalog.
 fn is_called(offer: &Offer) -> bool {
     offer.provider.supports_search() || offer.is_personal()
 }
@@ -268,7 +269,7 @@ impl Answers {
         }
     }
 
-    /// Notes that results of a provider may be missing.
+    /// Records that results of a provider may be missing.
     pub(super) fn omit(&mut self, offer: &Offer) {
         self.incomplete.push(offer.full_name());
     }
@@ -278,7 +279,7 @@ impl Answers {
         self.incomplete.push(format!("full-text index of {team}"));
     }
 
-    /// Returns the entries of a provider that the server ranks: none of one that searched itself.
+    /// Returns the entries of a provider that the server ranks. A provider that searched itself has none.
     pub(super) fn entries_to_rank<'e>(&'e self, offer: &'e Offer) -> &'e [Arc<Entry>] {
         if self.searched.contains(&offer.provider.revision()) {
             &[]
@@ -287,7 +288,8 @@ impl Answers {
         }
     }
 
-    /// Returns the list of a provider, as far as it is known. If it depends on the caller, it is that of this caller.
+    /// Returns the list of a provider, as far as it was fetched. If the list depends on the caller, returns the list of
+    /// this caller.
     fn list_of<'e>(&'e self, offer: &'e Offer) -> &'e [Arc<Entry>] {
         if offer.is_personal() {
             self.own_lists

@@ -23,8 +23,8 @@ impl Candidate {
     }
 }
 
-/// Whether a read of this URI reaches this provider. What another one lists is not its own. Adds the steps that this
-/// took.
+/// Whether a read of this URI reaches this provider. A URI that another provider lists does not. Adds the steps that
+/// this took.
 pub(super) fn is_own(
     view: &View,
     team: &TeamCatalog,

@@ -16,7 +16,8 @@ use larder_model::text_index::Match;
 pub(super) type TeamMatches = Vec<Option<Vec<Match>>>;
 
 impl Gateway {
-    /// Searches in the indexes of all teams at the same time, as long as a search waits for providers.
+    /// Searches in the indexes of all teams at the same time. A search takes at most the time that it may wait for
+    /// providers.
     pub(super) async fn search_indexes(&self, view: &View, text: &str) -> TeamMatches {
         let searches = view
             .teams()

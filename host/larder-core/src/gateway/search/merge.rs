@@ -1,5 +1,5 @@
-//! Merges rankings by reciprocal rank: an item at rank n of a ranking gets 1/(60 + n), and the sums decide. Scores of
-//! different sources cannot be compared, ranks can.
+//! Merges rankings by reciprocal rank: an item at rank n of a ranking gets 1/(60 + n), and the sums decide. Ranks can
+//! be compared, scores of different sources cannot.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry as Slot;
@@ -8,17 +8,17 @@ use std::hash::Hash;
 use super::candidate::Candidate;
 use larder_model::uri::Uri;
 
-/// The usual constant: the first ranks of one source do not outweigh what several sources found.
+/// The usual constant: a resource that is first in one source does not outweigh resources that several sources found.
 const K: f64 = 60.0;
 
 /// An item of a ranking.
 pub(super) trait Ranked {
-    /// What identifies it in all rankings.
+    /// What identifies the item in all rankings.
     type Key: Hash + Eq;
 
     fn key(&self) -> Self::Key;
 
-    /// Takes over what the same item of a later ranking has in addition.
+    /// Adds what the same item of a later ranking has and this item lacks.
     fn absorb(&mut self, later: Self);
 }
 
@@ -34,8 +34,8 @@ impl Ranked for Candidate {
     }
 }
 
-/// Returns the items of all rankings, best first, each once. Of two with the same score, the one of the earlier ranking
-/// comes first.
+/// Returns the items of all rankings, best item first, each item once. Of two items with the same score, the item of
+/// the earlier ranking comes first.
 pub(super) fn by_reciprocal_rank<T: Ranked>(rankings: impl Iterator<Item = Vec<T>>) -> Vec<T> {
     let mut merged: Vec<(f64, T)> = Vec::new();
     let mut places = HashMap::new();

@@ -224,7 +224,7 @@ impl BestEntries {
             offer: offer.clone(),
         };
         self.0.push((weight, candidate));
-        // What cannot be among the results is removed from time to time.
+        // Entries that cannot be among the results are removed from time to time.
         if self.0.len() >= 16 * MAX_RESULTS as usize {
             self.cut();
         }

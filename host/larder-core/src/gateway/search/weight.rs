@@ -4,7 +4,7 @@
 
 use larder_model::resource::Entry;
 
-/// Maximum number of words of a query. Further ones are ignored.
+/// Maximum number of words of a query. Further words are ignored.
 const MAX_WORDS: usize = 16;
 
 /// The weight of an entry: the number of words that it contains, and the sum of their weights.
@@ -25,7 +25,7 @@ impl Words {
         let lower = text.to_lowercase();
         let mut words: Vec<String> = split(&lower).map(str::to_owned).collect();
         if words.is_empty() {
-            // Signs only, such as `C++` without its letter.
+            // The text has no words, only signs, such as `++`.
             words.push(lower.trim().to_owned());
         }
         words.sort();
@@ -37,7 +37,7 @@ impl Words {
         }
     }
 
-    /// Returns the weight of an entry; none if it contains none of the words.
+    /// Returns the weight of an entry; none if the entry contains none of the words.
     pub(super) fn weight(&mut self, entry: &Entry) -> Option<Weight> {
         lower_into(&mut self.name, &entry.name);
         lower_into(&mut self.title, entry.title.as_deref().unwrap_or_default());

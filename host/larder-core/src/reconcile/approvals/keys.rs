@@ -1,5 +1,5 @@
-//! The keys under which the files hold what is stored for each plugins folder: which there are, and how one takes over what
-//! another one has.
+//! The keys under which the files store the state of each plugins folder: which keys there are, and how one key takes
+//! over the state of another key.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,7 +17,7 @@ use crate::catalog::OfferRecord;
 use larder_model::name::TeamName;
 use larder_model::state_key::StateKey;
 
-/// All files. The last one has each key that a server used, so it is written last.
+/// All files. The last file contains each key that a server used, so it is written last.
 const FILES: [&str; 6] = [
     APPROVALS_FILE,
     PINS_FILE,
@@ -48,7 +48,7 @@ pub struct StoredState {
 }
 
 impl Approvals {
-    /// Returns what a state folder has, by key.
+    /// Returns what a state folder contains, by key.
     pub fn stored(state: &Path) -> Result<Vec<StoredState>, ApprovalsError> {
         let store = JsonStore::new(state);
         let mut files = BTreeMap::<_, ByKey>::new();
@@ -104,7 +104,7 @@ impl Approvals {
             .contains_key(self.key.as_str()))
     }
 
-    /// Returns the first of these keys under which something is stored, if nothing is stored under the own key.
+    /// Returns the first of these keys under which something is stored, if nothing is stored under this key.
     pub fn used_instead(
         &self,
         keys: impl IntoIterator<Item = StateKey>,
@@ -119,7 +119,7 @@ impl Approvals {
             .find(|key| !is_used(&self.key) && is_used(key)))
     }
 
-    /// Copies what another key has, where this key has nothing. From now on, this key is known.
+    /// Copies the state of another key, where this key has no state. From now on, this key is known.
     pub fn take_over(&self, from: Option<&StateKey>) -> Result<(), ApprovalsError> {
         for file in from.iter().flat_map(|_| FILES) {
             self.store.change(file, |all: &mut ByKey| {
@@ -133,7 +133,7 @@ impl Approvals {
         })
     }
 
-    /// Moves what another key has to this key, where this key has nothing.
+    /// Moves the state of another key to this key, where this key has no state.
     pub fn move_from(&self, from: &StateKey) -> Result<(), ApprovalsError> {
         for file in FILES {
             self.store.change(file, |all: &mut ByKey| {
@@ -153,7 +153,7 @@ impl Approvals {
     }
 }
 
-/// Adds what is missing. Lists are extended only where the value itself is one.
+/// Adds values that are missing. Lists are extended only if the value itself is a list.
 fn merge(own: &mut Value, other: Value, levels: usize) {
     match (own, other) {
         (Value::Object(own), Value::Object(other)) if levels > 0 => {

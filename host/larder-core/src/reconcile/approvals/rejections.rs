@@ -26,7 +26,8 @@ pub struct RejectedRequest {
 pub(super) type RejectionsByFolder = BTreeMap<String, Vec<RejectedRequest>>;
 
 pub(super) const REJECTIONS_FILE: &str = "rejections.json";
-/// Maximum number of rejected requests that are remembered for one folder. A request that is forgotten is pending again.
+/// Maximum number of rejected requests that are stored for one folder. A request that was removed from the list is
+/// pending again.
 const MAX_REJECTIONS: usize = 1_000;
 
 impl fmt::Display for RejectedRequest {
@@ -58,7 +59,7 @@ impl fmt::Display for RejectedRequest {
 }
 
 impl Approvals {
-    /// Rejects exactly the recorded lines for this component. It is not pending any more.
+    /// Rejects exactly the recorded lines for this component. The request is not pending any more.
     pub fn reject(&self, record: &PendingApprovalRecord, by: &str) -> Result<(), ApprovalsError> {
         let at = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
         let record_alone = PendingApprovalRecord {
@@ -80,12 +81,12 @@ impl Approvals {
                 rejections.push(rejected);
             })?;
         self.remove_pending(record)?;
-        // Servers compare this file with the one that they read last.
+        // Servers compare this file with the version that they read last.
         self.store
             .change(APPROVALS_FILE, |_: &mut ApprovalsByFolder| {})
     }
 
-    /// Forgets that a request was rejected, because it is approved.
+    /// Removes the rejection of a request, because the request is approved.
     pub(super) fn withdraw_rejection(
         &self,
         record: &PendingApprovalRecord,
@@ -105,13 +106,13 @@ impl Approvals {
             })
     }
 
-    /// Returns what was rejected, the oldest first.
+    /// Returns the rejected requests, oldest first.
     pub fn rejected(&self) -> Result<Vec<RejectedRequest>, ApprovalsError> {
         let mut all: RejectionsByFolder = self.store.read(REJECTIONS_FILE)?;
         Ok(all.remove(self.key.as_str()).unwrap_or_default())
     }
 
-    /// Returns what was rejected of this component.
+    /// Returns the rejected requests of this component.
     pub(in crate::reconcile) fn rejections(
         &self,
         team: &TeamName,
@@ -126,7 +127,7 @@ impl Approvals {
         Ok(rejected)
     }
 
-    /// Returns the rejection of this component, if it requests nothing else than what was rejected.
+    /// Returns the rejection of this component, if the component requests only lines that were rejected.
     pub(in crate::reconcile) fn rejection(
         &self,
         team: &TeamName,

@@ -69,7 +69,7 @@ impl JsonStore {
         self.create_folder().map_err(self.failed(&self.folder))?;
         private_files::check_folder(&self.folder, WRITABLE_BY_OTHERS)
             .map_err(untrusted(&self.folder))?;
-        // The lock is released when the file is dropped, whatever the result.
+        // The lock is released when the file is dropped, also after an error.
         let lock = self.path("lock");
         let lock_file = private_files::open_lock(&lock).map_err(untrusted(&lock))?;
         lock_file.lock().map_err(self.failed(&lock))?;

@@ -98,7 +98,7 @@ fn an_approval_for_a_digest_holds_for_that_component_only() {
     assert!(approved(b"1") && approved(b"2") && !approved(b"3"));
     approvals.approve(&of(b"3"), "me").unwrap();
     assert!(approved(b"3") && approved(b"4"));
-    // An approval for every component is not narrowed by accident.
+    // An approval for every component stays an approval for every component.
     approvals
         .approve_for(ApprovalScope::Digest, &of(b"5"), "me")
         .unwrap();
@@ -127,7 +127,7 @@ fn pins_of_a_provider_of_the_same_name_in_another_folder_count() {
         .pin_tools(&team, &wiki, &pins("2"))
         .unwrap();
     assert_eq!((of("/p"), of("/q")), (Some(pins("1")), Some(pins("2"))));
-    // A definition that two folders pin differently is not known.
+    // If two folders pin different definitions, the definition is unknown.
     assert_eq!(of("/r"), Some(pins("")));
     assert_eq!(
         folder
@@ -220,7 +220,7 @@ fn what_a_key_has_stays_when_it_takes_over_from_another() {
     assert!(r.is_known().unwrap() && unapproved(&r, "wiki", &["a", "b"]).unwrap().is_empty());
     assert_eq!(p.pending().unwrap(), r.pending().unwrap());
     q.move_from(p.key()).unwrap();
-    // Its own approval is for one component only.
+    // The own approval of this provider is for one component only.
     assert_eq!(unapproved(&q, "wiki", &["a", "b"]).unwrap(), lines(&["a"]));
     assert_eq!(p.pending().unwrap(), []);
 }

@@ -15,13 +15,13 @@ pub struct ToolChange {
     /// The definition that was offered before, as JSON; none if it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,
-    /// The definition that waits, as JSON; none if there was no room for it.
+    /// The definition that waits, as JSON; none if its size exceeds the limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
 }
 
 impl ToolChange {
-    /// Returns the definitions of these tools, as far as there is room for them.
+    /// Returns the definitions of these tools until the limit of their size is reached.
     pub(super) fn all(withheld: &[WithheldTool]) -> Vec<Self> {
         let mut left = MAX_BYTES;
         let mut fitting = |json: String| {

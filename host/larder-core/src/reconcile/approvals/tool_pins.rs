@@ -1,4 +1,4 @@
-//! The pinned definitions of tools: the digests of those that were offered.
+//! The pinned definitions of tools: the digests of the definitions that were offered.
 
 use std::collections::BTreeMap;
 
@@ -11,14 +11,14 @@ pub(in crate::reconcile) type ToolPins = BTreeMap<String, String>;
 pub(super) type PinsByFolder = ByProvider<ToolPins>;
 
 pub(super) const PINS_FILE: &str = "tools.json";
-/// Maximum number of remembered tools of one provider. Names come and go with its revisions.
+/// Maximum number of tools whose pins are stored for one provider. Names come and go with its revisions.
 const MAX_PINS: usize = 10_000;
 
 impl Approvals {
-    /// Returns the pinned definitions of a provider's tools. `None` if the state folder has none of a provider of its
-    /// name, whatever the folder, and none was served with tools: only then the tools are accepted as they are. If only
-    /// providers of its name in other folders have pins, these count, and a tool that they pin differently counts as
-    /// changed.
+    /// Returns the pinned definitions of a provider's tools. Returns `None` if no folder in the state has pins for a
+    /// provider of this name, and no provider of this name was served with tools: only then the tools are accepted as
+    /// they are. If only providers of the same name in other folders have pins, these pins count, and a tool that they
+    /// pin differently counts as changed.
     pub(in crate::reconcile) fn tool_pins(
         &self,
         team: &TeamName,
@@ -33,22 +33,23 @@ impl Approvals {
         for (tool, digest) in known.iter().copied().flatten() {
             let pin = pins.entry(tool.clone()).or_insert_with(|| digest.clone());
             if pin != digest {
-                // No definition has this digest.
+                // No definition has an empty digest.
                 pin.clear();
             }
         }
         Ok(Some(pins))
     }
 
-    /// Whether a provider of this name was served with tools. Its pins may be lost, for example because the file was damaged
-    /// and moved away.
+    /// Whether a provider of this name was served with tools. The pins of such a provider may be lost, for example
+    /// because the file was damaged and moved away.
     fn had_tools(&self, team: &TeamName, provider: &ProviderName) -> Result<bool, ApprovalsError> {
         let all: ByProvider<OfferRecord> = self.store.read(OFFERS_FILE)?;
         let known = self.of_provider(&all, team, provider, |_| true);
         Ok(known.iter().any(|record| record.has_tools()))
     }
 
-    /// Pins these definitions. Those of other tools stay, so that a tool that comes back unchanged needs no approval.
+    /// Pins these definitions. The pins of other tools stay, so that a tool that is offered again without a change
+    /// needs no approval.
     pub(in crate::reconcile) fn pin_tools(
         &self,
         team: &TeamName,
@@ -66,7 +67,8 @@ impl Approvals {
         }) {
             return Ok(());
         }
-        // Without its pins, a provider would be accepted as if it were new, so none is removed for another one.
+        // A provider without pins would be accepted as if it were new, so no pins are removed to make room for another
+        // provider.
         if own.is_none()
             && of_team.is_some_and(|providers| providers.len() >= MAX_REMEMBERED_PROVIDERS)
         {

@@ -19,7 +19,7 @@ const TIMER_SLACK: Duration = Duration::from_millis(2);
 
 pub(super) struct SourceState {
     source: Box<dyn Source>,
-    /// What the last scan found that was not missing.
+    /// What the last scan found for which the source was not missing.
     found: (Vec<Artifact>, Vec<PendingArtifact>),
     missing_since: Option<Instant>,
     names: BTreeSet<String>,
@@ -86,7 +86,8 @@ impl SourceState {
         artifacts
     }
 
-    /// Returns the scan. If the source is missing, returns what was found before until the grace period is over.
+    /// Returns the scan. If the source is missing, returns the result of the previous scan until the grace period is
+    /// over.
     fn keep_while_missing(
         &mut self,
         scan: Scan,
@@ -134,7 +135,7 @@ impl SourceState {
         }
     }
 
-    /// Returns the artifacts of a scan that are to be served, including the pending ones that are approved.
+    /// Returns the artifacts of a scan that are to be served. Approved pending artifacts are included.
     fn select(
         &mut self,
         config: &Config,
@@ -165,7 +166,7 @@ impl SourceState {
         selected
     }
 
-    /// Puts the pending artifacts that are approved in the place of those of the same name. Records the others.
+    /// Replaces artifacts by the approved pending artifacts of the same name. Records the other pending artifacts.
     fn apply_approvals(
         &mut self,
         config: &Config,
@@ -238,8 +239,8 @@ impl ApprovalRequest {
         }
     }
 
-    /// Returns the lines that are not approved. An invalid name cannot be approved, but its load will be rejected. The
-    /// approval mode is about grants, so an update needs an approval in any mode.
+    /// Returns the lines that are not approved. An artifact with an invalid name cannot be approved, but its load will be
+    /// rejected. The approval mode applies only to grants, so an update needs an approval in any mode.
     fn unapproved(&self, config: &Config) -> Result<BTreeSet<String>, ApprovalsError> {
         let asks = || {
             let config = provider_config(config, &self.artifact.name);
@@ -288,7 +289,7 @@ fn report_once(before: &mut Option<String>, now: Option<String>, new_problems: &
     }
 }
 
-/// Appends a problem to those that are already described.
+/// Appends a problem to the problems that are already described.
 fn append(problems: &mut Option<String>, more: Option<&str>) {
     match (problems.as_mut(), more) {
         (Some(problems), Some(more)) => *problems = format!("{problems}; {more}"),

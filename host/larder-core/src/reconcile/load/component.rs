@@ -1,5 +1,5 @@
-//! Identifies the content of a component: by the fingerprint of its file if that is in the cache, otherwise by reading
-//! it.
+//! Identifies the content of a component. Uses the fingerprint of its file if the fingerprint is in the cache,
+//! otherwise reads the component.
 
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,8 @@ use larder_sandbox::{CachedComponent, HashedComponent};
 /// A component that was identified by its fingerprint is read after this delay, so that reading does not slow
 /// the start.
 const RECHECK_DELAY: Duration = Duration::from_secs(2);
-/// If a file was replaced while it was read, the error is reported after this time, unless a scan finds the new file.
+/// If a file was replaced while it was read, the error is reported after this time. A scan that finds the new file
+/// cancels the report.
 const REPLACEMENT_DELAY: Duration = Duration::from_secs(2);
 
 /// A component whose digest is known.
@@ -42,8 +43,8 @@ fn needs_bytes(desired: &DesiredComponent) -> bool {
 }
 
 impl Loader {
-    /// Uses the compiled component in the cache if the fingerprint is known; reads the component otherwise, or if its
-    /// bytes are needed to verify a signature.
+    /// Uses the compiled component in the cache if the fingerprint is known. Otherwise, or if its bytes are needed to
+    /// verify a signature, reads the component.
     pub(super) async fn identify(
         &self,
         desired: &DesiredComponent,
@@ -107,7 +108,7 @@ impl Loader {
         let _permit = self.recheck_permit.acquire().await;
         let read = artifact.component.clone();
         let digest = self.threads.run(move || read.digest()).await.flatten().ok();
-        // If the component changed meanwhile, the next scan loads it anyway.
+        // If the component changed in the meantime, the next scan loads it anyway.
         if digest == Some(revision.digest) || !self.is_unchanged(&artifact.component).await {
             return;
         }
@@ -127,8 +128,8 @@ impl Loader {
         self.wake.notify_one();
     }
 
-    /// Waits if a component could not be read because it was replaced meanwhile: the next scan finds the new one, and
-    /// cancels this load, so nobody sees the error.
+    /// Waits if a component could not be read because it was replaced in the meantime: the next scan finds the new
+    /// component and cancels this load, so that the error is not reported.
     pub(super) async fn wait_if_replaced(&self, outcome: &Outcome, component: &Blob) {
         let is_unreadable = matches!(outcome, Outcome::Rejected(LoadError::Unreadable(_), _));
         if is_unreadable && !self.is_unchanged(component).await {

@@ -18,17 +18,17 @@ use larder_model::prompt::Prompt;
 use larder_model::tool::{Tool, ToolName};
 use larder_sandbox::provider::{LoadError, ProbeResult, Provider};
 
-/// Tools by whether clients can use them.
+/// Tools, divided into those that clients can use and others.
 #[derive(Default)]
 struct SelectedTools {
     offered: Vec<Tool>,
     /// The tools that wait for approval.
     withheld: Vec<Tool>,
-    /// The lines that they wait for.
+    /// The lines whose approval they need.
     lines: BTreeSet<String>,
-    /// Those whose definitions an operator rejected, as sentences.
+    /// The tools whose definitions an operator rejected, as sentences.
     rejected: Vec<String>,
-    /// The names of the tools that were offered before, and are not any more.
+    /// The names of the tools that were offered before and are not offered any more.
     reserved: BTreeSet<String>,
 }
 
@@ -103,14 +103,14 @@ impl Loader {
         })))
     }
 
-    /// Selects the tools whose definitions the operator approved, and pins those that are new.
+    /// Selects the tools whose definitions the operator approved, and pins the definitions that are new.
     async fn select_tools(
         &self,
         name: &ProviderName,
         tools: Vec<Tool>,
         revision: &Revision,
     ) -> Result<SelectedTools, LoadError> {
-        // That it has no tools is pinned as well, so that a later one is a new one.
+        // A provider without tools is pinned as such, so that a later tool counts as new.
         let has_none = tools.is_empty() && revision.config.grant.tools.is_none();
         if has_none || revision.config.approval_mode == ApprovalMode::Always {
             return Ok(SelectedTools {
@@ -219,8 +219,8 @@ fn pins_of<'a>(tools: impl IntoIterator<Item = &'a Tool>) -> ToolPins {
     tools.into_iter().map(pin).collect()
 }
 
-/// The tools that need no approval although they are not pinned: all, when the provider is first served, and those
-/// that the operator names.
+/// The tools that need no approval although they are not pinned: all tools when the provider is first served, and the
+/// tools that the operator names.
 fn new_definitions(tools: &[Tool], grant: &Grant, pins: Option<&ToolPins>) -> ToolPins {
     let is_new = |tool: &&Tool| match pins {
         None => true,
@@ -231,7 +231,7 @@ fn new_definitions(tools: &[Tool], grant: &Grant, pins: Option<&ToolPins>) -> To
     pins_of(tools.iter().filter(is_new))
 }
 
-/// The lines to approve of the tools whose definition is not the pinned one, by name.
+/// The lines to approve, by the name of the tool, of all tools whose definition differs from the pinned one.
 fn changed_lines(tools: &[Tool], pins: &Option<ToolPins>) -> BTreeMap<String, String> {
     let line = |tool: &Tool| {
         let name = tool.name.to_string();
@@ -247,8 +247,8 @@ fn changed_lines(tools: &[Tool], pins: &Option<ToolPins>) -> BTreeMap<String, St
     tools.iter().filter_map(line).collect()
 }
 
-/// Returns a tool that waits for approval, as clients would see it. None if no client ever will, because its schema is not
-/// valid.
+/// Returns a tool that waits for approval, as clients would see it. None if its schema is invalid, because clients then
+/// never see the tool.
 fn withheld_tool(tool: Tool, grant: &Grant) -> Option<WithheldTool> {
     let tool = OfferedTool::new(tool, &grant.name_prefix).ok()?;
     Some(WithheldTool {
@@ -257,7 +257,7 @@ fn withheld_tool(tool: Tool, grant: &Grant) -> Option<WithheldTool> {
     })
 }
 
-/// Compiles the schemas of all tools. Tools with invalid ones are omitted.
+/// Compiles the schemas of all tools. Tools with invalid schemas are omitted.
 fn definitions(
     grant: &Grant,
     tools: Vec<Tool>,

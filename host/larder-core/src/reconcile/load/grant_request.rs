@@ -1,4 +1,4 @@
-//! Reads what a component requests to be granted.
+//! Reads which grants a component requests.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use larder_sandbox::provider::{GrantSources, LoadError};
 /// Size limit of a component's grant request file in bytes.
 pub const MAX_GRANT_REQUEST_SIZE: u64 = 64 << 10;
 
-/// What a component gets, and what it requests.
+/// What a component is granted, and what it requests.
 pub(super) struct GrantDecision {
     /// The operator's grant and the request, within the ceiling of the team.
     pub(super) grant: Arc<Grant>,

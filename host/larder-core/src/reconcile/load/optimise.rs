@@ -1,5 +1,5 @@
-//! Replaces the code of a provider that was compiled without optimisation, because somebody waited for it. The revision
-//! stays the same, so nobody is notified.
+//! Compiles a provider again with optimisation, if it was compiled without optimisation because somebody waited for it.
+//! The revision stays the same, so nobody is notified.
 
 use std::sync::Weak;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use larder_model::policy::Grant;
 use larder_sandbox::provider::{LoadError, Provider};
 use larder_sandbox::{CompileJob, CompiledComponent, Priority};
 
-/// The delays before further attempts. A failure may have a cause that passes, such as a busy machine.
+/// The delays before further attempts. A failure may have a temporary cause, such as a busy machine.
 const RETRY_DELAYS: [Duration; 3] = [
     Duration::from_secs(60),
     Duration::from_secs(4 * 60),
@@ -19,8 +19,8 @@ const RETRY_DELAYS: [Duration; 3] = [
 ];
 
 impl Loader {
-    /// Compiles the component of a provider with optimisation, and lets the provider use the code. Tries again if that
-    /// fails.
+    /// Compiles the component of a provider with optimisation, and lets the provider use the code. Tries again if the
+    /// compilation fails.
     pub(super) async fn optimise(&self, component: &Blob, provider: Weak<Provider>) {
         tokio::select! {
             () = self.drain.stopping() => {}
@@ -31,7 +31,7 @@ impl Loader {
     async fn optimise_with_retries(&self, component: &Blob, provider: &Weak<Provider>) {
         let mut delays = RETRY_DELAYS.into_iter();
         while let Err(error) = self.optimise_in_turn(component, provider).await {
-            // Without it, nobody needs the code any more.
+            // Without the provider, the code is not needed any more.
             let Some(name) = provider.upgrade().map(|provider| provider.name().clone()) else {
                 return;
             };
@@ -54,14 +54,14 @@ impl Loader {
         }
     }
 
-    /// Waits for its turn, and makes one attempt.
+    /// Waits until no other provider is being optimised, and makes one attempt.
     async fn optimise_in_turn(
         &self,
         component: &Blob,
         provider: &Weak<Provider>,
     ) -> Result<(), LoadError> {
         let _permit = self.optimise_permit.acquire().await;
-        // Without it, the provider was removed or has another revision.
+        // If this is none, the provider was removed or has another revision.
         let Some(serving) = provider.upgrade() else {
             return Ok(());
         };
@@ -79,7 +79,7 @@ impl Loader {
         Ok(())
     }
 
-    /// Returns none if the component has changed. The next scan loads what is there now.
+    /// Returns none if the component has changed. The next scan loads the changed component.
     async fn optimised_code(
         &self,
         component: &Blob,

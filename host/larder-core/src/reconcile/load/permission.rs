@@ -10,8 +10,8 @@ use larder_model::policy::{ApprovalMode, GrantRequest};
 use larder_sandbox::provider::LoadError;
 
 impl Loader {
-    /// Returns whether everything that the serving revision has is still granted or approved, and its signer trusted. A
-    /// revocation takes effect whether or not there is a newer revision to serve.
+    /// Returns whether everything that the serving revision has is still granted or approved, and whether its signer is
+    /// still trusted. A revocation takes effect also if there is no newer revision to serve.
     pub(super) async fn still_permitted(
         &self,
         desired: &DesiredComponent,
@@ -33,7 +33,7 @@ impl Loader {
             return false;
         }
         let beyond = current.allowed.lines_beyond(&desired.config.grant);
-        // If the approvals cannot be read, nothing is known to be revoked.
+        // If the approvals cannot be read, it is not known that anything was revoked.
         let unapproved = self
             .unapproved(&name, serving.digest, beyond, desired.config.approval_mode)
             .await;
@@ -90,8 +90,8 @@ impl Loader {
         Ok(Some(held))
     }
 
-    /// Returns the outcome for a revision that requests these lines, which are not approved: it waits, unless an operator
-    /// rejected them.
+    /// Returns the outcome for a revision that requests these unapproved lines. The revision waits, unless an operator
+    /// rejected the lines.
     async fn hold(
         &self,
         provider: &ProviderName,
@@ -135,7 +135,8 @@ impl Loader {
         .await
     }
 
-    /// Returns what the previous revision requested, or at least its imports. `None` if there was no revision.
+    /// Returns the requests of the previous revision. If they are unknown, returns its imports. `None` if there was no
+    /// revision.
     pub(super) async fn requests_before(
         &self,
         name: &ProviderName,
@@ -147,8 +148,7 @@ impl Loader {
         }
     }
 
-    /// Returns the imports of the revision that was served last, before a restart or before its file was
-    /// missing.
+    /// Returns the imports of the revision that was served last, before a restart or before its file was missing.
     async fn last_served_imports(
         &self,
         name: &ProviderName,

@@ -22,7 +22,8 @@ pub(in crate::reconcile) struct Revision {
 
 /// What a load or a list refresh reports.
 pub(in crate::reconcile) enum LoadEvent {
-    /// The component of this load is compiled. From now on its own calls determine how long the load takes.
+    /// The component of this load is compiled. From now on, the own calls of the provider determine how long the load
+    /// takes.
     Probing {
         /// The name of the artifact.
         name: String,
@@ -40,21 +41,21 @@ pub(in crate::reconcile) struct LoadResult {
     pub(in crate::reconcile) outcome: Outcome,
     /// Whether the operator still permits everything that the serving revision has.
     pub(in crate::reconcile) still_permitted: bool,
-    /// Who signed the revision that was loaded.
+    /// The signers of the loaded revision.
     pub(in crate::reconcile) signers: Vec<Signer>,
     pub(in crate::reconcile) duration: Duration,
     /// Where the time of a load went.
     pub(in crate::reconcile) timer: Option<PhaseTimer>,
 }
 
-/// What a result belongs to. The numbers are unique.
+/// The operation to which a result belongs. The numbers are unique.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::reconcile) enum LoadJob {
     /// A component was loaded.
     Load(u64),
     /// A provider's lists were refreshed.
     RefreshList(u64),
-    /// A component was identified by its file fingerprint, but its content differs from the cached one.
+    /// A component was identified by the fingerprint of its file, but its content differs from the cached component.
     Recheck,
 }
 
@@ -65,7 +66,7 @@ pub(in crate::reconcile) enum Outcome {
     Offer(Box<LoadedProvider>),
     /// The revision cannot be served.
     Rejected(LoadError, Option<Revision>),
-    /// The revision requests more than it may have.
+    /// The revision requests more than is approved.
     PendingApproval(PendingApproval),
 }
 
@@ -96,17 +97,18 @@ pub(in crate::reconcile) struct LoadedProvider {
     pub(in crate::reconcile) probed: ProbeResult,
     /// The tools and prompts that clients can use.
     pub(in crate::reconcile) definitions: Definitions,
-    /// The tools that are not offered, if there are any: they wait for approval, or were rejected if it has no lines.
+    /// The tools that are not offered, if there are any: they wait for approval. If this has no lines, they were
+    /// rejected.
     pub(in crate::reconcile) withheld: Option<PendingApproval>,
     pub(in crate::reconcile) revision: Revision,
     /// The grant request lines and imports beyond the operator's grant.
     pub(in crate::reconcile) requests: BTreeSet<String>,
 }
 
-/// The revisions that need not be loaded again, and the requests of the serving one.
+/// The revisions that need not be loaded again, and the requests of the serving revision.
 pub(in crate::reconcile) struct PreviousRevisions {
     pub(in crate::reconcile) serving: Option<Revision>,
-    /// Who signed the serving revision.
+    /// The signers of the serving revision.
     pub(in crate::reconcile) signers: Vec<Signer>,
     /// Whether tools of the serving revision wait for approval.
     pub(in crate::reconcile) has_withheld_tools: bool,
@@ -114,7 +116,7 @@ pub(in crate::reconcile) struct PreviousRevisions {
     pub(in crate::reconcile) needs_optimised_code: bool,
     pub(in crate::reconcile) requests: Option<BTreeSet<String>>,
     pub(in crate::reconcile) failed: Option<Revision>,
-    /// Whether the last load failed, and this is another attempt.
+    /// Whether the last load failed, so that this load is another attempt.
     pub(in crate::reconcile) is_retry: bool,
 }
 
@@ -125,8 +127,9 @@ impl PreviousRevisions {
         is_serving || self.failed.as_ref() == Some(revision)
     }
 
-    /// The priority of the next revision. Somebody waits for it if no revision is served, or if the served one is not
-    /// optimised yet: then it was added seconds ago, and its author is probably still changing it.
+    /// The priority of the next revision. Somebody waits for it if no revision is served. Somebody probably also waits
+    /// if the served revision is not optimised yet: it was added seconds ago, and its author is probably still changing
+    /// it.
     pub(super) fn priority_of_next(&self) -> Priority {
         if self.serving.is_none() || self.needs_optimised_code {
             Priority::Awaited

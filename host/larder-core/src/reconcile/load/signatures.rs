@@ -1,4 +1,5 @@
-//! Verifies the signatures of an artifact when it is loaded. Files and registries are treated alike.
+//! Verifies the signatures of an artifact when it is loaded. Artifacts from files and from registries are handled in
+//! the same way.
 
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use larder_model::signature::{Signer, Untrusted};
 use larder_sandbox::provider::LoadError;
 
 impl Loader {
-    /// Returns the trusted signers of an artifact. It is an error if one is required and missing.
+    /// Returns the trusted signers of an artifact. Fails if a signer is required and missing.
     pub(super) async fn verify_signatures(
         &self,
         desired: &DesiredComponent,
@@ -53,7 +54,7 @@ fn untrusted(error: &Untrusted) -> LoadError {
     }
 }
 
-/// Returns what was signed. Without signatures it is not needed, and the component may not have been read.
+/// Returns what was signed. Without signatures this is not needed, and the component may not have been read.
 fn subject(signatures: &Signatures, component: &IdentifiedComponent) -> Bytes {
     match (&signatures.subject, component) {
         (SignedSubject::Manifest(manifest), _) => manifest.clone(),

@@ -20,9 +20,9 @@ use larder_model::name::Digest;
 use larder_model::signature::Signer;
 use larder_sandbox::provider::LoadError;
 
-/// Omissions of one provider in a log line. `larder status` shows all of them.
+/// Maximum number of omissions of one provider in a log line. `larder status` shows all omissions.
 const MAX_LOGGED_OMISSIONS: usize = 10;
-/// How many loads are cancelled in a row, because the file of the component was replaced.
+/// Maximum number of loads that are cancelled in a row because the file of the component was replaced.
 const MAX_CANCELLED_LOADS: u32 = 5;
 
 /// The state of one component.
@@ -30,7 +30,7 @@ const MAX_CANCELLED_LOADS: u32 = 5;
 pub(super) struct ComponentState {
     /// The desired component that is loaded or being loaded.
     pub(super) desired: Option<DesiredComponent>,
-    /// Where the artifact comes from that is loaded or being loaded.
+    /// The origin of the artifact that is loaded or being loaded.
     pub(super) origin: String,
     pub(super) serving: Option<Serving>,
     pub(super) loading: Option<RunningLoad>,
@@ -39,7 +39,7 @@ pub(super) struct ComponentState {
     pub(super) failed: Option<Failure>,
     pub(super) pending_approval: Option<PendingApproval>,
     pub(super) list_refresh: ListRefresh,
-    /// Its last revisions, for operators.
+    /// The last revisions of the component, for operators.
     revisions: Arc<VecDeque<RevisionRecord>>,
 }
 
@@ -49,7 +49,7 @@ pub(super) struct RunningLoad {
     pub(super) task: AbortHandle,
     /// Whether the component was read, so that the load can end although the file was replaced.
     pub(super) has_read: Arc<AtomicBool>,
-    /// Since when the provider itself is called. `None` while its component is read and compiled.
+    /// The time since which the provider itself is called. `None` while its component is read and compiled.
     pub(super) probing_since: Option<Instant>,
 }
 
@@ -58,8 +58,8 @@ pub(super) struct RunningLoad {
 pub(super) struct ListRefresh {
     pub(super) running: Option<u64>,
     pub(super) requested: bool,
-    /// Whether the provider reported that its lists changed, rather than that they may be stale. Stays set
-    /// until a newer list is there, whatever the delay and the number of attempts.
+    /// Whether the provider reported that its lists changed. Not set if the lists may only be stale. Stays set until a
+    /// newer list arrives, after any delay and any number of attempts.
     pub(super) changed: bool,
     /// When a failed refresh is retried.
     pub(super) retry: Option<Retry>,
@@ -68,11 +68,12 @@ pub(super) struct ListRefresh {
 pub(super) struct Serving {
     pub(super) offer: Arc<Offer>,
     pub(super) revision: Revision,
-    /// Who signed it.
+    /// The signers of the revision.
     pub(super) signers: Vec<Signer>,
-    /// Its grant request lines and imports, which a newer revision may have as well.
+    /// The grant request lines and imports of the revision. A newer revision may have them as well.
     pub(super) requests: BTreeSet<String>,
-    /// The tools that are not offered, if there are any: they wait for approval, or were rejected if it has no lines.
+    /// The tools that are not offered, if there are any: they wait for approval. If this has no lines, they were
+    /// rejected.
     pub(super) withheld: Option<PendingApproval>,
 }
 
@@ -89,7 +90,7 @@ impl ComponentState {
         self.loading.is_none() && retry.is_some_and(|retry| retry.is_due())
     }
 
-    /// Returns the revisions that need not be loaded again. A failed one counts unless it is retried.
+    /// Returns the revisions that need not be loaded again. A failed revision counts unless it is retried.
     pub(super) fn previous_revisions(&self, is_retry: bool) -> PreviousRevisions {
         let failed = self.failed.as_ref().filter(|_| !is_retry);
         let serving = self.serving.as_ref();
@@ -136,8 +137,8 @@ impl ComponentState {
         }
     }
 
-    /// Whether the running load is not cancelled for this component. Otherwise one whose file is replaced again and again,
-    /// before it is loaded, would never be served.
+    /// Whether the running load is not cancelled for this component. Otherwise a component whose file is repeatedly
+    /// replaced before it is loaded would never be served.
     pub(super) fn lets_load_end(&self, desired: &DesiredComponent) -> bool {
         let has_read = self
             .loading
@@ -165,7 +166,7 @@ impl ComponentState {
         self.failed.is_some() || self.pending_approval.is_some()
     }
 
-    /// Clears the problem if this revision is the one that is served. Returns whether there was a problem.
+    /// Clears the problem if this revision is served. Returns whether there was a problem.
     pub(super) fn resolve_if_serving(&mut self, revision: &Revision) -> bool {
         if !self
             .serving
@@ -180,7 +181,7 @@ impl ComponentState {
         had_problem
     }
 
-    /// Records who signed this revision, if it is the one that is served.
+    /// Records the signers of this revision, if the revision is served.
     pub(super) fn set_signers(&mut self, revision: &Revision, signers: Vec<Signer>) {
         if let Some(serving) = self
             .serving
@@ -198,7 +199,7 @@ impl ComponentState {
         }
     }
 
-    /// Stops serving the revision, because the operator revoked something that it has.
+    /// Stops serving the revision, because the operator revoked one of its grants, approvals or signers.
     pub(super) fn withdraw(&mut self, pass: &mut ReconcilePass) {
         if let Some(serving) = self.serving.take() {
             let name = serving.offer.name().clone();
@@ -317,7 +318,7 @@ impl ComponentState {
         self.pending_approval = None;
     }
 
-    /// Records that a load failed. What is served stays.
+    /// Records that a load failed. The revision that is served stays.
     pub(super) fn fail(
         &mut self,
         error: &LoadError,
@@ -328,7 +329,8 @@ impl ComponentState {
         let rejection = self.rejection(error, digest);
         self.report_rejection(&rejection, pass);
         self.pending_approval = None;
-        // Once the approvals can be read again, or have changed, the component is loaded again although it did not change.
+        // When the approvals can be read again, or have changed, the component is loaded again although it did not
+        // change.
         let is_about_approvals =
             matches!(error, LoadError::Approvals(_) | LoadError::NotApproved(_));
         let retry = self.failed.as_ref().and_then(|failed| failed.retry);
@@ -366,7 +368,7 @@ impl ComponentState {
         }
     }
 
-    /// Keeps what happened to a revision, for operators.
+    /// Adds a record of what happened to a revision, for operators.
     fn remember(&mut self, record: RevisionRecord) {
         let artifact = self
             .desired
@@ -379,7 +381,7 @@ impl ComponentState {
         remember(&mut self.revisions, RevisionRecord { size, ..record });
     }
 
-    /// Returns what operators see of it.
+    /// Returns what operators see of the component.
     pub(super) fn report(&self, name: &str) -> ComponentReport {
         let signers = self.serving.iter().flat_map(|serving| &serving.signers);
         ComponentReport {
@@ -403,7 +405,7 @@ impl ComponentState {
         tracing::warn!(provider = name, digest, %error, "list refresh failed; the previous list stays");
     }
 
-    /// Records that a revision waits for approval. What is served stays.
+    /// Records that a revision waits for approval. The revision that is served stays.
     pub(super) fn wait_for_approval(
         &mut self,
         approval: PendingApproval,

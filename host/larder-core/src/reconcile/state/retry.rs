@@ -6,10 +6,11 @@ use tokio::time::Instant;
 
 use larder_sandbox::provider::LoadError;
 
-/// First delay before a component that loaded but failed its probe is loaded again. It doubles each time.
+/// First delay before a component is loaded again whose load succeeded and whose probe failed. The delay doubles each
+/// time.
 const LOAD_DELAY: Duration = Duration::from_secs(15);
 const MAX_DELAY: Duration = Duration::from_secs(600);
-/// The same for a list refresh; the previous lists are served meanwhile.
+/// Like [`LOAD_DELAY`], for a list refresh. The previous lists are served in the meantime.
 const LIST_DELAY: Duration = Duration::from_millis(500);
 /// Stands for "no retry".
 const NEVER: Duration = Duration::from_secs(3_600);
@@ -29,8 +30,8 @@ impl Retry {
             .then(|| Self::after(before, LOAD_DELAY))
     }
 
-    /// Returns when to refresh a list again. A failed probe may succeed later. Lists that violate the contract will
-    /// not.
+    /// Returns when to refresh a list again. A failed probe may succeed later. A retry does not help if the lists
+    /// violate the contract.
     pub(super) fn of_list_refresh(before: Option<Self>, error: &LoadError) -> Option<Self> {
         matches!(error, LoadError::Probe { .. }).then(|| Self::after(before, LIST_DELAY))
     }
@@ -51,7 +52,7 @@ impl Retry {
         self.at <= Instant::now()
     }
 
-    /// Records an attempt. Unless its result arrives earlier, the next one is due after the same delay.
+    /// Records an attempt. Unless its result arrives earlier, the next attempt is due after the same delay.
     pub(super) fn postpone(&mut self) {
         self.at = Instant::now() + self.delay;
     }

@@ -7,12 +7,12 @@ use crate::search_index::plan::PlannedRead;
 use larder_model::name::ProviderName;
 use larder_model::text_index::{Change, Document, IndexError, TextIndex};
 
-/// The most documents and bytes of text that wait, and how long they wait.
+/// Maximum number of documents and of bytes of text that wait, and the maximum time that they wait.
 const MAX_DOCUMENTS: usize = 100;
 const MAX_BYTES: usize = 2 << 20;
 const MAX_TIME: Duration = Duration::from_secs(2);
 
-/// Documents that were read, and are not stored yet.
+/// Documents that were read and are not stored yet.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     changes: Vec<Change>,
@@ -21,7 +21,7 @@ pub(super) struct Batch {
 }
 
 impl Batch {
-    /// Adds what was read.
+    /// Adds a document that was read.
     pub(super) fn add(
         &mut self,
         provider: &ProviderName,
@@ -46,13 +46,13 @@ impl Batch {
         }));
     }
 
-    /// Whether it should be stored now.
+    /// Whether the batch should be stored now.
     pub(super) fn is_complete(&self) -> bool {
         let is_late = self.since.is_some_and(|since| since.elapsed() > MAX_TIME);
         self.changes.len() >= MAX_DOCUMENTS || self.bytes >= MAX_BYTES || is_late
     }
 
-    /// Stores it.
+    /// Stores the batch.
     pub(super) async fn store(self, index: &dyn TextIndex) -> Result<(), IndexError> {
         if self.changes.is_empty() {
             Ok(())

@@ -1,6 +1,6 @@
-//! Access to the files of a plugins folder. Whoever can write to the folder can replace a file at any time, also by a
-//! pipe, a device or a symbolic link. So a file is opened without waiting for a writer, and what was opened is checked,
-//! not what was at its path before.
+//! Access to the files of a plugins folder. A user who can write to the folder can replace a file at any time, also by
+//! a pipe, a device or a symbolic link. So a file is opened without waiting for a writer, and the opened file is
+//! checked, not the file that was at its path before.
 
 use std::fs::File;
 use std::io;
@@ -17,13 +17,13 @@ use larder_runtime::file_fingerprint::FileFingerprint;
 /// How the symbolic links of a folder are treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LinkPolicy {
-    /// They may lead anywhere. The owner of the folder is the operator.
+    /// Links may lead anywhere. The owner of the folder is the operator.
     Follow,
-    /// They may lead only to files below the folder: others belong to other teams or to the host.
+    /// Links may lead only to files below the folder: other files belong to other teams or to the host.
     Beneath,
 }
 
-/// A folder by its path, which is resolved anew for each access.
+/// A folder, identified by its path. The path is resolved again for each access.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Directory {
     pub(super) path: PathBuf,
@@ -35,7 +35,7 @@ pub(super) struct Directory {
 pub(super) struct DirectoryId {
     device: u64,
     inode: u64,
-    /// A new folder may have the inode of a removed one. Not every file system records this.
+    /// A new folder may have the inode of a removed folder. Not every file system records the time of creation.
     created: Option<SystemTime>,
 }
 
@@ -50,8 +50,8 @@ impl Directory {
         })
     }
 
-    /// Opens a regular file of the folder, and returns it with its fingerprint. Never waits: opening a pipe that nobody
-    /// writes to would.
+    /// Opens a regular file of the folder, and returns it with its fingerprint. Never waits; without `O_NONBLOCK`,
+    /// opening a pipe without a writer would wait.
     pub(super) fn open(&self, name: &str) -> io::Result<(File, FileFingerprint)> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file = File::from(self.open_with(name, flags)?);
@@ -69,7 +69,7 @@ impl Directory {
         if self.links == LinkPolicy::Follow {
             return FileFingerprint::of_file(&self.path.join(name));
         }
-        // A descriptor for the path alone: the file itself is not opened.
+        // This descriptor is only for the path: the file itself is not opened.
         let metadata = match self.open_with(name, OFlags::PATH | OFlags::CLOEXEC) {
             Ok(file) => File::from(file).metadata()?,
             Err(error)
@@ -94,7 +94,7 @@ impl Directory {
 }
 
 /// Opens a file, and refuses every symbolic link that leads out of the folder. The kernel checks each step, so a link
-/// that is replaced meanwhile is refused too.
+/// that is replaced in the meantime is refused too.
 fn open_beneath(folder: &Path, name: &str, flags: OFlags) -> io::Result<OwnedFd> {
     use rustix::fs::{ResolveFlags, openat2};
     let folder = openat(
@@ -108,7 +108,7 @@ fn open_beneath(folder: &Path, name: &str, flags: OFlags) -> io::Result<OwnedFd>
         Err(Errno::XDEV) => Err(io::Error::other(
             "it is a symbolic link that leads out of the folder of its team, which is not followed",
         )),
-        // Kernels before 5.6, and containers that do not allow the call: no link is followed at all.
+        // On kernels before 5.6, and in containers that do not allow the call, no link is followed at all.
         Err(Errno::NOSYS | Errno::PERM) => {
             match openat(&folder, name, flags | OFlags::NOFOLLOW, Mode::empty()) {
                 Err(Errno::LOOP) => Err(io::Error::other(

@@ -1,7 +1,7 @@
-//! Handles files that are still being written. A change counts once the file has stayed the same for a
-//! moment; until then the previous state is reported. A removal counts the same way, so that removing and
-//! recreating a file is one change. A file that was renamed into place is complete, so it counts at once, unless
-//! another file of the same component is still being written.
+//! Handles files that are still being written. A change counts once the file has stayed the same for a moment; until
+//! then the previous state is reported. A removal also counts after that time, so that removing and recreating a file
+//! is one change. A file that was renamed into place is complete, so it counts at once, unless another file of the same
+//! component is still being written.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -19,7 +19,7 @@ const TIMER_SLACK: Duration = Duration::from_millis(2);
 pub(super) struct SettledFiles {
     /// Components by name.
     pub(super) components: Vec<SettledComponent>,
-    /// The names of files that have changed and not settled yet.
+    /// The names of files that have changed and have not settled yet.
     pub(super) unsettled: Vec<String>,
     /// When to scan again, if files have not settled yet.
     pub(super) rescan_after: Option<Duration>,
@@ -46,7 +46,7 @@ struct FileState {
     settled: Option<File>,
     latest: Option<File>,
     since: Instant,
-    /// The time from the latest change to the scan that saw it.
+    /// The time from the latest change to the scan that found the change.
     delay: Duration,
     /// How the settled state was found. `None` for the first scan.
     detection: Option<Detection>,
@@ -88,7 +88,7 @@ impl SettleTracker {
         }
     }
 
-    /// Removes all files. What the next scans find has to settle.
+    /// Removes all files. Files that the next scans find have to settle.
     pub(super) fn clear(&mut self) {
         self.files.clear();
     }
@@ -129,13 +129,13 @@ impl SettleTracker {
             .collect()
     }
 
-    /// Returns the names of the files that have not settled, and the time until the next one will have.
+    /// Returns the names of the files that have not settled, and the time until the next of these files settles.
     fn unsettled(
         &self,
         unreadable: &BTreeMap<String, io::Error>,
         now: Instant,
     ) -> (Vec<String>, Option<Duration>) {
-        // An unreadable file does not settle by another scan.
+        // Another scan does not settle an unreadable file.
         let readable = self
             .files
             .iter()
@@ -210,8 +210,8 @@ mod tests {
     use super::super::directory::{Directory, LinkPolicy};
     use super::*;
 
-    /// Takes files by name and size for scans that are 60 ms apart, and checks what is reported after each. `mv ` before
-    /// a name means that the file was renamed into place.
+    /// Takes files by name and size for scans at intervals of 60 ms, and checks what is reported after each scan. `mv `
+    /// before a name means that the file was renamed into place.
     fn check(scans: &[&[(&str, usize)]], expected: &[&str]) {
         let dir = tempfile::tempdir().unwrap();
         let mut tracker = SettleTracker::default();
@@ -311,10 +311,10 @@ mod tests {
             &[("a.wasm", 2)],
         ];
         check(scans, &["a=1", "a=2 b=1", "a=2 b=1"]);
-        // The event may be read after the scan that saw the file.
+        // The event may be read after the scan that found the file.
         let late: &[&[(&str, usize)]] = &[&[("a.wasm", 1)], &[("a.wasm", 2)], &[("mv a.wasm", 2)]];
         check(late, &["a=1", "a=1", "a=2"]);
-        // Then it is written to.
+        // Then the file is written to.
         let written: &[&[(&str, usize)]] =
             &[&[("mv a.wasm", 1)], &[("a.wasm", 2)], &[("a.wasm", 2)]];
         check(written, &["a=1", "a=1", "a=1"]);

@@ -109,7 +109,7 @@ fn a_missing_folder_is_empty() {
     assert!(folder.scan().is_ok_and(|scan| scan.artifacts.is_empty()));
 }
 
-/// Scans until the result is this: the components, and why the folder is missing.
+/// Scans until the components, and the reason why the folder is missing, are as expected.
 fn scan_until(folder: &mut Folder, expected: (&[&str], Option<&str>)) {
     let until = Instant::now() + Duration::from_secs(30);
     loop {
@@ -145,11 +145,11 @@ fn a_folder_with_components_that_is_gone_is_missing() {
     scan_until(&mut folder, (&[], REPLACED));
     std::fs::remove_dir_all(&path).unwrap();
     std::fs::rename(&away, &path).unwrap();
-    // It is as it was, so nothing has to settle.
+    // The folder is the same as before, so no file has to settle.
     assert_eq!(origins(&folder.scan().unwrap()), ["a.wasm"]);
     std::fs::remove_file(path.join("a.wasm")).unwrap();
     scan_until(&mut folder, (&[], None));
-    // There is nothing to keep.
+    // No component is left to keep.
     std::fs::remove_dir(&path).unwrap();
     assert_eq!(folder.scan().unwrap().missing, None);
 }

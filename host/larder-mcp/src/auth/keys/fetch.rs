@@ -11,7 +11,7 @@ use crate::auth::url::SecureUrl;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// Maximum size of a response; far more than any issuer's keys need.
+/// Maximum size of a response. The keys of any issuer are far smaller.
 const MAX_SIZE: usize = 256 << 10;
 
 /// Why the keys could not be fetched.
@@ -27,7 +27,7 @@ pub(in crate::auth) enum FetchError {
     NoMetadata(Vec<String>),
 }
 
-/// A JWKS document. Keys are parsed one by one, so that an unreadable key does not fail the others.
+/// A JWKS document. Keys are parsed one by one, so that an unreadable key does not affect the other keys.
 #[derive(Debug, Deserialize)]
 pub(in crate::auth) struct JwksDocument {
     pub(super) keys: Vec<serde_json::Value>,
@@ -96,7 +96,7 @@ async fn get<T: DeserializeOwned>(url: &str, local: bool) -> Result<T, FetchErro
 }
 
 async fn bytes(url: &str, local: bool) -> Result<Vec<u8>, String> {
-    // An error means that a crypto provider is installed already, which is fine.
+    // An error means that a crypto provider is installed already, which is no problem.
     _ = rustls::crypto::ring::default_provider().install_default();
     let builder = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none());
     let builder = builder

@@ -5,10 +5,11 @@ use std::time::{Duration, Instant};
 
 use larder_model::name::Digest;
 
-/// Maximum number of ids. Beyond it, all are forgotten, and such tokens are answered with "try again" for a while.
+/// Maximum number of ids. When it is exceeded, all ids are removed, and for a while tokens with such ids are answered
+/// with "try again".
 const MAX_IDS: usize = 1_000;
 
-/// Ids of keys, with the time when a token named each of them first.
+/// Ids of keys, with the time when a token first named the id.
 #[derive(Debug, Default)]
 pub(super) struct UnknownIds(HashMap<Digest, Instant>);
 
@@ -23,12 +24,12 @@ impl UnknownIds {
             .or_insert_with(Instant::now);
     }
 
-    /// Forgets an id, because the issuer has the key now.
+    /// Removes an id, because the issuer has the key now.
     pub(super) fn remove(&mut self, id: &str) {
         self.0.remove(&Digest::of(id.as_bytes()));
     }
 
-    /// Whether the issuer still did not have the key this long after a token had named it.
+    /// Whether the issuer still did not have the key this long after a token had first named it.
     pub(super) fn was_missing_after(&self, id: &str, time: Duration, fetched_at: Instant) -> bool {
         let first = self.0.get(&Digest::of(id.as_bytes()));
         first.is_some_and(|first| {

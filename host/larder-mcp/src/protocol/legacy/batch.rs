@@ -1,5 +1,5 @@
-//! Batches of messages. All requests of a batch are accepted at once, so that they can be cancelled; they run
-//! one after another, and their responses are sent together.
+//! Batches of messages. All requests of a batch are accepted at once, so that they can be cancelled. They run one after
+//! another, and their responses are sent together.
 
 use crate::Endpoint;
 use crate::dispatch::error;
@@ -23,7 +23,7 @@ enum Item {
     Request(Box<AcceptedRequest>),
 }
 
-/// Whether a message of the batch is in the modern version, which has no batches.
+/// Whether a message of the batch is in the modern version. The modern version has no batches.
 pub(crate) fn contains_modern(batch: &[Message<'_>]) -> bool {
     batch.iter().any(|message| match message {
         Message::Request(request) => declares_version(&request.params),
@@ -72,8 +72,8 @@ impl Batch {
         }
     }
 
-    /// Runs the requests, and returns the array of their responses in parts. `None` if there are no responses.
-    /// When one response finds no room, the remaining requests do not run.
+    /// Runs the requests, and returns the array of their responses in parts. `None` if there are no responses. If there
+    /// is no memory for a response, the remaining requests do not run.
     pub(crate) async fn respond(self) -> Option<Vec<ChargedResponse>> {
         let Self {
             items,
@@ -107,7 +107,7 @@ impl Batch {
     }
 }
 
-/// Runs one request. A batch response has no place for progress notifications.
+/// Runs one request. The response of a batch cannot contain progress notifications.
 async fn run(request: AcceptedRequest, caller: &Caller) -> Option<ChargedResponse> {
     match request.with_permit(caller) {
         Ok(mut request) => request.respond().await,

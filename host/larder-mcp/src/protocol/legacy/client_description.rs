@@ -1,20 +1,20 @@
-//! What a client said about itself when it initialized.
+//! The description that a client sent when it initialized.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::message::Request;
 
-/// Maximum size of each part in bytes. A larger one is omitted.
+/// Maximum size of each part in bytes. A larger part is omitted.
 const MAX_BYTES: usize = 16 << 10;
 
-/// What a client said about itself, as JSON.
+/// The description that a client sent, as JSON.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct ClientDescription {
-    /// Its name and version.
+    /// The name and version of the client.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) info: Option<Box<RawValue>>,
-    /// Its capabilities.
+    /// The capabilities of the client.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) capabilities: Option<Box<RawValue>>,
 }

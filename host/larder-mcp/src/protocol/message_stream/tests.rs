@@ -1,4 +1,4 @@
-//! A third transport is one implementation of `Transport`. This one passes messages through channels.
+//! A third transport is one implementation of `Transport`. The transport in this test passes messages through channels.
 
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;

@@ -1,14 +1,14 @@
-//! Sessions that ended. A copy of one that somebody stores again must not be continued.
+//! Sessions that ended. If a replica stores a copy of such a session again, the copy must not be continued.
 
 use std::collections::{HashSet, VecDeque};
 use std::time::Instant;
 
 use crate::session::store::SessionKey;
 
-/// Maximum number of sessions that are remembered: some megabytes.
+/// Maximum number of recorded sessions, which use some megabytes.
 const MAX: usize = 100_000;
 
-/// Sessions that ended, the oldest first.
+/// Sessions that ended, oldest first.
 #[derive(Debug, Default)]
 pub(super) struct EndedSessions {
     times: VecDeque<(Instant, SessionKey)>,
@@ -29,7 +29,7 @@ impl EndedSessions {
         self.keys.contains(&key)
     }
 
-    /// Forgets those that ended before this time.
+    /// Removes the records of sessions that ended before this time.
     pub(super) fn forget_before(&mut self, time: Instant) {
         while self.times.front().is_some_and(|(ended, _)| *ended < time) {
             self.forget_oldest();

@@ -1,4 +1,4 @@
-//! The part of a stored session that all replicas know: whose it is, when it was used, and what changed last.
+//! The part of a stored session that all replicas have: its owner, when it was used, and what changed last.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -17,7 +17,7 @@ pub(in crate::session) struct Head {
     pub(in crate::session) has_stream: bool,
     /// The run of the server whose notifications the client receives.
     pub(in crate::session) run: String,
-    /// The digest of what all replicas have in common.
+    /// The digest of the part that all replicas share.
     pub(in crate::session) shared_part: String,
     /// The size of the body.
     pub(in crate::session) bytes: usize,

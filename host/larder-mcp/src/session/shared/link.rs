@@ -1,4 +1,4 @@
-//! What an open session needs of the other replicas.
+//! The connection between an open session and the other replicas.
 
 use std::fmt;
 use std::sync::{Arc, Weak};
@@ -40,7 +40,7 @@ impl Elsewhere for OtherReplicas {
     fn answer(&self, replica: &str, id: &str, outcome: &Outcome) -> bool {
         let (Some(shared), Some(replica)) = (self.shared.upgrade(), ReplicaName::parse(replica))
         else {
-            // It names no replica, so nobody asked for it.
+            // The id names no replica, so no replica sent the request.
             return true;
         };
         let parts = split_answer(self.key, id, outcome);
@@ -54,7 +54,7 @@ impl Elsewhere for OtherReplicas {
             session: self.key.to_string(),
             id: id.json().to_owned(),
         };
-        // If it cannot be sent, the request continues, as a cancellation may always be too late.
+        // If the cancellation cannot be sent, the request continues. A cancellation may always be too late.
         if let Some(shared) = self.shared.upgrade() {
             _ = shared.send(None, cancel.clone());
         }

@@ -1,6 +1,7 @@
-//! What all replicas have in common of a session: its subscriptions, and the level of its log messages. Each replica knows
-//! what was in the store when it last looked. The difference to what it has now is its own change, and the difference to
-//! what is stored now is the change of others. Both are kept.
+//! The part of a session that all replicas share: its subscriptions, and the level of its log messages. Each replica
+//! stores the last state that it read from the store. The difference between that state and the replica's own state is
+//! the replica's own change. The difference between that state and the stored state is the change of other replicas.
+//! Both changes are kept.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +16,7 @@ pub(super) struct SharedPart {
     pub(super) log_level: Option<String>,
 }
 
-/// What others changed.
+/// The changes of other replicas.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Changes {
     pub(super) added: Vec<StoredSubscription>,
@@ -42,7 +43,7 @@ impl SharedPart {
             .to_string()
     }
 
-    /// What others changed, and this replica did not: `self` is what was stored when it last looked.
+    /// The changes that only other replicas made. `self` is the state of the store that this replica read last.
     pub(super) fn changes_of_others(&self, own: &Self, stored: &SessionRecord) -> Changes {
         let other = Self::of(stored);
         let is_unchanged = |uri: &String| self.uris.get(uri) == own.uris.get(uri);
@@ -65,8 +66,8 @@ impl SharedPart {
     }
 }
 
-/// Adds what this replica changed to what is stored. What a client knows of its resources stays as stored, since another
-/// replica sends its notifications. `own` contains the changes of others.
+/// Adds the changes of this replica to the stored state. The content that a client has of its resources stays as
+/// stored, because another replica sends the notifications. `own` contains the changes of others.
 pub(super) fn merged(stored: &SessionRecord, own: &SessionRecord) -> SessionRecord {
     let known = |uri: &str| stored.subscriptions.iter().find(|one| one.uri == uri);
     let subscriptions = own.subscriptions.iter().map(|one| match known(&one.uri) {
@@ -74,7 +75,7 @@ pub(super) fn merged(stored: &SessionRecord, own: &SessionRecord) -> SessionReco
             with_content: one.with_content,
             ..known.clone()
         },
-        // The numbers of notifications are those of the other replica.
+        // The numbers of notifications are numbers of the other replica.
         None => StoredSubscription {
             updated: None,
             ..one.clone()
@@ -92,7 +93,7 @@ mod tests {
     use super::*;
     use crate::session::store::record::tests::record;
 
-    /// A record with these URIs; those with a `+` are subscribed to through the extension.
+    /// A record with these URIs. A URI with a `+` is subscribed to through the extension.
     fn with(uris: &str) -> SessionRecord {
         let mut record = record(&uris.split_whitespace().collect::<Vec<_>>());
         for one in &mut record.subscriptions {
@@ -102,7 +103,7 @@ mod tests {
         record
     }
 
-    /// Merges the changes of others and the own ones; both began with `base`.
+    /// Merges the changes of other replicas and the own changes. Both started with `base`.
     fn check(base: &str, own: &str, stored: &str, expected: &str) {
         let base = with(base);
         let own = with(own);

@@ -1,4 +1,5 @@
-//! The messages of replicas about sessions. They are encrypted, because they contain what clients and providers wrote.
+//! The messages of replicas about sessions. The messages are encrypted, because they contain texts of clients and
+//! providers.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,7 +22,7 @@ pub(super) struct Message {
     pub(super) content: Content,
 }
 
-/// What a message is about.
+/// The content of a message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) enum Content {
     /// A part of the answer of a client to a request of the recipient.
@@ -34,10 +35,10 @@ pub(super) enum Content {
     },
     /// A client cancelled a request.
     Cancel { session: String, id: String },
-    /// The client receives its notifications from the sender from now on. The reply is sent when everything that the
-    /// recipient knows of the client is stored.
+    /// The client receives its notifications from the sender from now on. The reply is sent when the recipient has
+    /// stored its whole state of the client.
     Release { session: String, run: String },
-    /// The next piece of the stream of a request, of which the recipient has the messages.
+    /// A request for the next piece of a request's stream. The recipient has the messages of the stream.
     Read(ReadRequest),
 }
 
@@ -49,9 +50,9 @@ pub(super) struct ReadRequest {
     pub(super) stream: u64,
     /// Distinguishes the readers of a stream.
     pub(super) reader: String,
-    /// The number of the last message that is complete.
+    /// The number of the last message that was received completely.
     pub(super) after: u64,
-    /// How much of the next message is known.
+    /// How many bytes of the next message were received.
     pub(super) offset: u64,
     /// Whether to wait for a message.
     pub(super) waits: bool,
@@ -76,13 +77,13 @@ pub(super) enum Piece {
         is_last: bool,
         bytes: Vec<u8>,
     },
-    /// There is no message yet.
+    /// The next message does not exist yet.
     Waiting,
     /// There are no more messages.
     End,
-    /// There was no such message.
+    /// The message does not exist.
     Unknown,
-    /// The messages are not kept any more.
+    /// The messages are not retained any more.
     NotKept,
 }
 
@@ -144,7 +145,7 @@ pub(super) fn split_answer(key: SessionKey, id: &str, outcome: &Outcome) -> Vec<
 }
 
 impl Piece {
-    /// The written form: what it is, and for a part its number and its bytes.
+    /// The encoded form: the kind, and for a part its number and its bytes.
     pub(super) fn to_bytes(&self) -> Vec<u8> {
         match self {
             Self::Part {
@@ -180,7 +181,7 @@ impl Piece {
 }
 
 impl Shared {
-    /// Sends a message to a replica, or to all. Returns whether there is a connection.
+    /// Sends a message to one replica or to all replicas. Returns whether there is a connection.
     pub(super) fn send(&self, to: Option<&ReplicaName>, content: Content) -> bool {
         let sealed = self.seal_message(to, content);
         sealed.is_some_and(|sealed| self.store.send(to, sealed))
@@ -201,7 +202,7 @@ impl Shared {
             .ok()
     }
 
-    /// Reads a message that is for this replica, or for all, and that another one sent.
+    /// Reads a message that another replica sent to this replica or to all replicas.
     pub(super) fn open_message(&self, sealed: &[u8]) -> Option<Message> {
         let replica = self.store.replica().as_str();
         let bytes = [replica, ALL]

@@ -1,4 +1,4 @@
-//! Handles the messages of other replicas about sessions that are open here.
+//! Handles the messages of other replicas about sessions that are open on this replica.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,9 +11,9 @@ use crate::raw_json::RawJson;
 use crate::session::Session;
 use crate::session::store::{PeerMessage, ReplyAddress, SessionKey};
 
-/// Maximum number of bytes of answers that are not complete.
+/// Maximum number of bytes of incomplete answers.
 const MAX_PARTIAL_BYTES: usize = 16 << 20;
-/// How long the parts of an answer may take.
+/// The time within which all parts of an answer must arrive.
 const PARTS_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Answers of clients whose last part has not arrived.
@@ -24,7 +24,7 @@ pub(super) struct PartialAnswers {
 }
 
 impl PartialAnswers {
-    /// Adds a part. Returns the answer if it is complete.
+    /// Adds a part. Returns the answer if all parts have arrived.
     fn add(&mut self, key: SessionKey, id: &str, part: String, is_last: bool) -> Option<String> {
         let entry = (key, id.to_owned());
         let whole = match self.texts.remove(&entry) {
@@ -40,7 +40,7 @@ impl PartialAnswers {
         self.texts
             .retain(|_, (began, _)| began.elapsed() < PARTS_TIMEOUT);
         self.bytes = self.texts.values().map(|(_, text)| text.len()).sum();
-        // The call whose answer does not fit ends without one.
+        // If an answer exceeds the limit, its call ends without an answer.
         if self.bytes + whole.len() <= MAX_PARTIAL_BYTES {
             self.bytes += whole.len();
             self.texts.insert(entry, (Instant::now(), whole));
@@ -50,7 +50,7 @@ impl PartialAnswers {
 }
 
 impl Shared {
-    /// Handles the messages of other replicas, for as long as this is polled.
+    /// Handles the messages of other replicas while this future is polled.
     pub(super) async fn handle_messages(self: &Arc<Self>) {
         let mut answers = PartialAnswers::default();
         loop {
@@ -85,7 +85,7 @@ impl Shared {
                 };
                 if let Some(whole) = answers.add(key, &id, part, is_last) {
                     let outcome = if is_error { Err(whole) } else { Ok(whole) };
-                    // It was for this replica, so it is not passed on.
+                    // The answer was for this replica, so it is not passed on.
                     _ = session.client.side.requests.resolve(&id, outcome);
                 }
             }
@@ -119,7 +119,7 @@ impl Shared {
         Some((key, self.session(key)?))
     }
 
-    /// The client continues at another replica, which waits until everything that is known of it is stored.
+    /// The client continues at another replica. That replica waits until the whole state of the client is stored.
     async fn release(&self, session: &str, run: &str) {
         let Some((_, session)) = self.named(session) else {
             return;

@@ -1,4 +1,4 @@
-//! Readers of request streams at other replicas. Each one is kept for a while between two pieces.
+//! Readers of request streams at other replicas. Each reader is kept for a while between two pieces.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex as StdMutex};
@@ -15,7 +15,7 @@ use crate::unsent::UnsentParts;
 
 /// How long a request for a piece waits for a message.
 pub(super) const POLL_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a reader is kept that nobody uses. A client whose connection broke comes back within seconds.
+/// How long an unused reader is kept. A client whose connection broke reconnects within seconds.
 const KEPT_FOR: Duration = Duration::from_secs(10);
 /// Maximum number of readers. Further streams cannot be read.
 const MAX_READERS: usize = 1_024;
@@ -39,13 +39,13 @@ struct RemoteReader {
 struct PartlyRead {
     number: u64,
     rest: UnsentParts,
-    /// The last piece with its position, which is sent again if it did not arrive.
+    /// The last piece with its position. The piece is sent again if it did not arrive.
     piece: Bytes,
     offset: u64,
 }
 
 impl RemoteReaders {
-    /// Drops the readers that nobody uses.
+    /// Drops the unused readers.
     pub(super) fn sweep(&self) {
         let is_used = |entry: &Entry| {
             entry.last_used.elapsed() < KEPT_FOR || entry.reader.try_lock().is_err()
@@ -95,7 +95,7 @@ impl Shared {
         let piece = reader.lock().await.read(request).await;
         match &piece {
             Piece::End => self.readers.remove(&request.reader),
-            // It was used until now.
+            // The reader was in use until now.
             _ => _ = self.readers.find(&request.reader),
         }
         piece
@@ -156,7 +156,7 @@ impl RemoteReader {
 }
 
 impl PartlyRead {
-    /// Returns the piece at this position: the next one, or the last one again.
+    /// Returns the piece at this position, which is the next piece, or the last piece again.
     async fn piece_at(&mut self, offset: u64) -> Option<Piece> {
         let next = self.offset + self.piece.len() as u64;
         if offset == next {

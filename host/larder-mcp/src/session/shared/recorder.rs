@@ -1,4 +1,4 @@
-//! Stores one session of several replicas, and merges what others stored.
+//! Stores one session of several replicas, and merges the changes that other replicas stored.
 
 use std::sync::{Arc, Weak};
 use std::time::{Instant, SystemTime};
@@ -15,7 +15,7 @@ use crate::session::store::{Loaded, PutError, SessionKey, SessionOwner, SessionR
 use crate::subscriptions::{SubscriptionStorage, Subscriptions};
 use larder_model::name::Digest;
 
-/// How often a change is merged with those of others before it waits for the next attempt.
+/// How often a change is merged with changes of others before it waits for the next attempt.
 const MAX_ATTEMPTS: usize = 8;
 /// The bytes of a stored session in addition to its record, at most.
 const SEAL_BYTES: usize = 4 << 10;
@@ -28,23 +28,23 @@ pub(super) struct SharedRecorder {
     synced: Mutex<Synced>,
 }
 
-/// What is known of the stored session.
+/// What is known about the stored session.
 pub(super) struct Synced {
-    /// None if it is not stored, as far as is known.
+    /// None if the session is not stored, as far as this replica knows.
     pub(super) revision: Option<u64>,
-    /// What the stored session has in common with all replicas.
+    /// The shared part of the stored session.
     pub(super) part: SharedPart,
-    /// The stored session has changed, or may have.
+    /// Whether the stored session has changed, or may have changed.
     is_outdated: bool,
-    /// How often the notifications had moved to another replica when they moved to this one. None if another replica has
-    /// them.
+    /// When the notifications moved to this replica: how often they had moved to another replica before. None if
+    /// another replica has the notifications.
     pub(super) own_move: Option<u64>,
     /// How often the notifications have moved.
     pub(super) moves: u64,
-    /// The digest of what this replica stored, as long as nobody changed it.
+    /// The digest of the session that this replica stored, until another replica changes the session.
     written: Option<Digest>,
     stored_at: Instant,
-    /// The time of the last use that is stored.
+    /// The time of the last use in the store.
     stored_use: Instant,
     has_stream: bool,
 }
@@ -77,7 +77,7 @@ impl Synced {
         synced
     }
 
-    /// Notes what is stored now.
+    /// Records what is stored now.
     fn adopt(&mut self, opened: &Opened) {
         self.revision = Some(opened.revision);
         self.part = SharedPart::of(&opened.record);
@@ -90,7 +90,7 @@ impl Synced {
 }
 
 impl SharedRecorder {
-    /// `opened` is what is stored; none if the session is new.
+    /// `opened` is the stored session; none if the session is new.
     pub(super) fn new(
         shared: Arc<Shared>,
         session: &Arc<Session>,
@@ -108,7 +108,8 @@ impl SharedRecorder {
         self.synced.lock().await
     }
 
-    /// Stores the session, if it differs from what is stored, or if the store would forget it. Returns whether it did.
+    /// Stores the session if it differs from the stored session, or if the store would otherwise remove it. Returns
+    /// whether it was stored.
     pub(super) async fn write(&self) -> bool {
         let Some(session) = self.session.upgrade() else {
             return false;
@@ -153,7 +154,7 @@ impl SharedRecorder {
                     record = merged(&opened.record, &record);
                 }
                 Some(_) => {}
-                // Nobody has it any more, so this replica continues it.
+                // No replica has the notifications any more, so this replica continues them.
                 None => _ = synced.own_move.get_or_insert(synced.moves),
             }
         }
@@ -211,7 +212,7 @@ impl SharedRecorder {
             }
             Err(PutError::Conflict) => Attempt::Again,
             Err(PutError::Unavailable(error)) => {
-                // Whether it was stored is not known.
+                // It is unknown whether the session was stored.
                 synced.is_outdated = true;
                 self.fail(&error.to_string())
             }
@@ -233,7 +234,7 @@ impl SharedRecorder {
         surplus.is_ok()
     }
 
-    /// Whether the session must be stored although nothing in it has changed.
+    /// Whether the session must be stored although its content has not changed.
     fn is_due(&self, session: &Session, synced: &Synced) -> bool {
         let was_used = session.last_use() > synced.stored_use;
         let is_old = synced.stored_at.elapsed() >= self.shared.touch_interval();
@@ -243,8 +244,8 @@ impl SharedRecorder {
             || (has_own_stream && session.has_stream() != synced.has_stream)
     }
 
-    /// Loads the stored session, and makes the changes of others here. `None` if it is not stored. Fails if it has ended,
-    /// or if the store cannot be reached.
+    /// Loads the stored session, and applies the changes of other replicas here. `None` if the session is not stored.
+    /// Fails if the session has ended, or if the store cannot be reached.
     pub(super) async fn pull(
         &self,
         session: &Session,
@@ -288,7 +289,7 @@ impl SharedRecorder {
         Ok(Some(opened))
     }
 
-    /// The session is not in the store, or was stored after all sessions were listed.
+    /// The session is not in the store, or it was stored after all sessions were listed.
     pub(super) async fn not_listed(&self) {
         self.lock().await.is_outdated = true;
         self.shared.store_soon(self.key);
@@ -314,12 +315,12 @@ impl SharedRecorder {
             synced.has_stream = head.has_stream;
             return;
         }
-        // An error is reported. The next attempt to store the session notices that it has changed.
+        // An error is reported. The next attempt to store the session detects the change.
         _ = self.pull(&session, &mut synced).await;
     }
 }
 
-/// What this replica has of the session.
+/// Returns this replica's state of the session.
 fn snapshot(session: &Session, synced: &Synced) -> SessionRecord {
     let client = &session.client;
     client.log.between_changes(|events| {

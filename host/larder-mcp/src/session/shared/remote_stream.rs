@@ -22,23 +22,23 @@ pub(crate) struct RemoteStream {
     request: ReadRequest,
 }
 
-/// What was read.
+/// An item that was read.
 #[derive(Debug)]
 pub(crate) enum RemoteItem {
-    /// A piece of a message; with the number of the message if it is the first one.
+    /// A piece of a message. The first piece has the number of the message.
     Piece {
         number: Option<u64>,
         is_last: bool,
         bytes: Vec<u8>,
     },
-    /// There is no message yet.
+    /// The next message does not exist yet.
     Waiting,
     /// There are no more messages, or the other replica is gone.
     End,
 }
 
 impl RemoteStream {
-    /// Finds the stream of a request. Returns what is there already as well.
+    /// Finds the stream of a request. Also returns the pieces that exist already.
     pub(crate) async fn open(
         session: &Session,
         position: &StreamPosition,
@@ -84,7 +84,7 @@ impl RemoteStream {
             .report("read the stream of a request of another replica", error);
     }
 
-    /// The number of the last message that is complete.
+    /// The number of the last complete message.
     pub(crate) fn last(&self) -> u64 {
         self.request.after
     }
@@ -97,7 +97,7 @@ impl RemoteStream {
             .format_in_run(&self.request.run, self.request.stream, number)
     }
 
-    /// Returns the next piece. Cancel safe: what was not received is read again.
+    /// Returns the next piece. Cancel safe: a piece that was not received is read again.
     pub(crate) async fn next(&mut self) -> RemoteItem {
         match self.read().await {
             Ok(piece) => self.accept(piece),

@@ -1,4 +1,5 @@
-//! Sessions of other replicas: what is known of all of them, and how one is continued here when its client sends a request.
+//! Sessions of other replicas: what each replica stores about all of them, and how a session is continued here when its
+//! client sends a request.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use larder_model::resource::Caller;
 use larder_model::uri::Uri;
 
 impl Endpoint {
-    /// Continues a session of another replica. `None` if there is none of this caller.
+    /// Continues a session of another replica. `None` if this caller has no such session.
     pub(in crate::session) async fn restore_shared(
         &self,
         shared: &Arc<Shared>,
@@ -41,7 +42,7 @@ impl Endpoint {
             return Ok(None);
         };
         let session = self.continue_session(shared, id, caller, &opened)?;
-        // Another request may have continued it at the same time.
+        // Another request may have continued the session at the same time.
         let continued = sessions.insert_restored(session.clone())?;
         if Arc::ptr_eq(&continued, &session) {
             sessions.share(shared, &session, Some(&opened));
@@ -92,7 +93,7 @@ pub(super) fn earlier_events(record: &SessionRecord) -> EarlierEvents {
 }
 
 impl Shared {
-    /// The part of event ids for this process: random, and with the name of this replica.
+    /// The part of event ids for this process. It is random, and contains the name of this replica.
     pub(in crate::session) fn new_run(&self) -> Result<String, RpcError> {
         let random = random_id()?;
         Ok(format!(
@@ -104,7 +105,7 @@ impl Shared {
 }
 
 impl Sessions {
-    /// Connects an open session with the other replicas. `opened` is what is stored; none if the session is new.
+    /// Connects an open session with the other replicas. `opened` is the stored session; none if the session is new.
     pub(in crate::session) fn share(
         &self,
         shared: &Arc<Shared>,
@@ -129,7 +130,7 @@ impl Sessions {
             recorder,
         });
         lock(&shared.open).insert(key, Arc::downgrade(session));
-        // The store may have reported it in the meantime.
+        // The store may have reported the session in the meantime.
         self.lock().stored.remove(&key);
     }
 
@@ -140,7 +141,7 @@ impl Sessions {
         !table.open.contains_key(id) && table.stored.get(&key).is_none_or(is_of_caller)
     }
 
-    /// A session was stored, here or by another replica.
+    /// A session was stored by this replica or another one.
     pub(super) fn noticed(&self, shared: &Arc<Shared>, key: SessionKey, revision: u64, head: Head) {
         shared.bytes.note(key, &head.owner, head.bytes);
         if let Some(session) = shared.session(key) {
@@ -153,14 +154,14 @@ impl Sessions {
             return;
         }
         if shared.was_removed(key) {
-            // Somebody stored a copy.
+            // A replica stored a copy of the ended session.
             return shared.remove_later(key);
         }
         if shared.has_ended(key) {
             return;
         }
         let last_used = instant_of(head.last_used);
-        // A replica that does not store it again in time is gone.
+        // A replica that does not store the session again in time has stopped.
         let in_use_until = if head.has_stream {
             last_used + shared.idle_timeout / 2
         } else {
@@ -174,7 +175,7 @@ impl Sessions {
         self.lock().stored.insert(key, session);
     }
 
-    /// A session has ended, here or at another replica.
+    /// A session has ended on this replica or another one.
     pub(super) fn ended_elsewhere(&self, shared: &Shared, key: SessionKey) {
         shared.bytes.release(key);
         shared.note_removed(key);
@@ -189,7 +190,7 @@ impl Sessions {
         }
     }
 
-    /// Forgets sessions of other replicas that are not in the store any more.
+    /// Removes the records of sessions of other replicas that are not in the store any more.
     pub(super) fn retain_listed(&self, is_listed: impl Fn(&SessionKey) -> bool) {
         self.lock().stored.retain(|key, _| is_listed(key));
     }

@@ -1,5 +1,5 @@
-//! The notification stream of a session moves to this replica: the one that had it stores what the client knows, and this
-//! one compares with that.
+//! The notification stream of a session moves to this replica: the previous replica stores the state of the client, and
+//! this replica compares its own state with that.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::replay::replica_of;
 use crate::session::Session;
 use crate::session::store::ReplicaName;
 
-/// How long the replica that had the stream may take to store what it knows.
+/// How long the replica that had the stream may take to store the state of the client.
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl SessionLink {
@@ -22,16 +22,16 @@ impl SessionLink {
         if synced.own_move.is_some() {
             return;
         }
-        // If the client continues with an event of this replica, what was not sent is known here. Otherwise it is
-        // known where the notifications were sent last.
+        // If the client continues with an event of this replica, this replica has the notifications that were not sent.
+        // Otherwise the replica that sent notifications last has them.
         if last_run.is_none_or(|run| run != session.replay.ids().run) {
             self.compare_with_stored(session, &mut synced).await;
         }
         synced.take_notifications();
     }
 
-    /// Reports what differs from what the client knows. Without the store, everything counts as changed that this replica
-    /// saw to change.
+    /// Reports the differences from the state of the client. Without the store, every resource that changed on this
+    /// replica counts as changed.
     async fn compare_with_stored(&self, session: &Session, synced: &mut Synced) {
         let Ok(Some(mut opened)) = self.recorder.pull(session, synced).await else {
             return;
@@ -48,7 +48,7 @@ impl SessionLink {
         session.replay.set_earlier(earlier_events(&opened.record));
     }
 
-    /// Tells the replica that has the stream. Returns whether it has stored what it knows.
+    /// Notifies the replica that has the stream. Returns whether that replica has stored its state of the client.
     async fn release(&self, run: &str) -> bool {
         let own = self.shared.store.replica();
         let Some(replica) = replica_of(run)

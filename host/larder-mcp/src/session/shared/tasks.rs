@@ -14,14 +14,14 @@ use crate::session::{Session, Sessions};
 use larder_runtime::drain::{Drain, SupervisedTask};
 use larder_runtime::health::Impact;
 
-/// The longest interval between two writes of what clients know of their resources.
+/// The longest interval between two writes of the content that clients have of their resources.
 const MAX_WRITE_INTERVAL: Duration = Duration::from_secs(30);
-/// Interval of removing what other replicas do not use any more.
+/// Interval in which data are removed that other replicas do not use any more.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(5);
 
 impl Endpoint {
-    /// Shares the sessions with other replicas that have the same store and the same keys. What else clients hold that
-    /// is encrypted is encrypted with these keys too.
+    /// Shares the sessions with other replicas that have the same store and the same keys. Other encrypted data that
+    /// clients hold are also encrypted with these keys.
     pub fn share_sessions(&self, store: Arc<dyn SharedSessionStore>, keys: SealingKeys) {
         let inner = &self.0;
         let drain = &self.0.drain;
@@ -47,7 +47,7 @@ impl Endpoint {
     }
 }
 
-/// What the tasks that share sessions need.
+/// The values that the tasks use to share sessions.
 #[derive(Clone)]
 struct SharingTasks {
     sessions: Arc<Sessions>,
@@ -82,13 +82,13 @@ impl SharingTasks {
         self.drain
             .run_until_stopping(self.sessions.store_changes(&self.shared))
             .await;
-        // The streams have ended, so that the last position of each client is known.
+        // All streams have ended, so the last position of each client is known.
         self.sessions.store_all().await;
     }
 }
 
 impl Sessions {
-    /// Follows what other replicas store.
+    /// Follows the changes that other replicas store.
     async fn follow(&self, shared: &Arc<Shared>) {
         let mut listed: Option<HashSet<SessionKey>> = None;
         loop {
@@ -123,7 +123,7 @@ impl Sessions {
         }
     }
 
-    /// Stores what changed, and removes sessions that ended.
+    /// Stores changed sessions, and removes ended sessions.
     async fn store_changes(&self, shared: &Shared) {
         let write_interval = (shared.idle_timeout / 8).min(MAX_WRITE_INTERVAL);
         let mut timer = tokio::time::interval(write_interval.max(Duration::from_millis(100)));
@@ -165,7 +165,8 @@ impl Shared {
         }
     }
 
-    /// Stores a session that is not in the store any more, or what changed while there was no connection.
+    /// Stores a session that is not in the store any more. Also stores changes that were made while there was no
+    /// connection.
     fn look_after_listing(&self, session: &Session, listed: &HashSet<SessionKey>) {
         let Some(link) = session.link.get() else {
             return;
@@ -184,7 +185,7 @@ impl Shared {
         }
     }
 
-    /// Drops what is not used any more.
+    /// Drops data that are not used any more.
     fn sweep(&self) {
         self.readers.sweep();
         if let Some(time) = Instant::now().checked_sub(self.memory_of_ended()) {

@@ -15,14 +15,14 @@ use larder_core::catalog;
 use larder_model::name::{TeamName, Teams};
 use larder_model::resource::Caller;
 
-/// What all replicas store. A removed session has no value.
+/// The values that all replicas store. A removed session has no value.
 #[derive(Default)]
 struct Stored {
     sessions: Mutex<HashMap<SessionKey, (u64, Option<StoredValue>)>>,
     is_away: AtomicBool,
 }
 
-/// The store, as one replica sees it.
+/// The store, with the name of the replica that uses it.
 struct MemoryStore(ReplicaName, Arc<Stored>);
 
 #[async_trait]
@@ -190,7 +190,7 @@ impl Replica {
             .join(" ")
     }
 
-    /// Notices what is stored.
+    /// Receives the changes in the store.
     async fn notice(&self) {
         let opened = self.shared.load(self.key()).await.unwrap().ok().unwrap();
         let link = self.session.link.get().unwrap();
@@ -214,7 +214,7 @@ async fn replicas_merge_their_changes() {
     first.subscribe("x:1").await;
     let second = first.other(2, &stored).await;
     assert_eq!(second.uris(), "x:1");
-    // Neither knows of the other's change.
+    // Neither replica has received the other's change.
     assert!(first.subscribe("x:2").await && second.subscribe("x:3").await);
     assert_eq!(
         (first.uris(), second.uris()),
@@ -261,7 +261,7 @@ async fn a_newer_stream_ends_the_one_at_another_replica() {
     let new = second.listen().await;
     first.notice().await;
     assert!(old.is_cancelled() && !new.is_cancelled());
-    // The first one does not store what the client knows any more.
+    // The first replica does not store the state of the client any more.
     first.subscribe("x:1").await;
     let opened = first.shared.load(first.key()).await.unwrap().ok().unwrap();
     assert_eq!(opened.record.events.run, second.session.replay.ids().run);
@@ -312,7 +312,7 @@ async fn a_copy_of_a_session_that_ended_is_removed_again() {
             "it is removed again"
         );
     }
-    // Another replica, or a later start, does not continue it after some time.
+    // After some time, another replica or a later start does not continue the session.
     let mut late = second.shared.load(key).await.unwrap().ok().unwrap();
     assert!(!second.shared.is_too_old(&late.head));
     late.head.last_used -= Duration::from_secs(121);

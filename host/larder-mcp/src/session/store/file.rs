@@ -27,7 +27,7 @@ struct Inner {
 }
 
 impl FileSessionStore {
-    /// Opens a folder, creating it if necessary.
+    /// Opens a folder. If the folder does not exist, creates it.
     pub async fn open(folder: PathBuf) -> io::Result<Self> {
         let thread = BlockingThreads::new(1);
         let files = limited(thread.run(move || SessionFiles::open(&folder))).await??;

@@ -1,6 +1,6 @@
 //! The files of stored sessions: one for each session, encrypted, in a folder that only this user can access. A file is
-//! replaced only by renaming, so that it is complete also after the process was killed. It is not synchronized to the
-//! disk: a session that was opened right before a power failure may be lost.
+//! replaced only by renaming, so that it is complete also if the process was killed. The file is not synchronized to
+//! the disk: a session that was opened right before a power failure may be lost.
 
 use std::fs::{DirBuilder, File};
 use std::io::{self, Read as _, Write as _};
@@ -22,7 +22,7 @@ const NEW_PREFIX: &str = ".new-";
 /// The bytes of an encrypted file in addition to its content, at most.
 const MAX_SEAL_BYTES: usize = 64;
 
-/// The folder. It is locked until this is dropped.
+/// The folder. It is locked until this value is dropped.
 pub(super) struct SessionFiles {
     folder: PathBuf,
     key: SealingKey,
@@ -30,7 +30,7 @@ pub(super) struct SessionFiles {
 }
 
 impl SessionFiles {
-    /// Opens the folder, creating it if necessary.
+    /// Opens the folder. If the folder does not exist, creates it.
     pub(super) fn open(folder: &Path) -> io::Result<Self> {
         DirBuilder::new()
             .recursive(true)
@@ -53,7 +53,7 @@ impl SessionFiles {
         })
     }
 
-    /// Lists all sessions. Removes files that cannot be read, and those that were not completed.
+    /// Lists all sessions. Removes files that cannot be read, and files that were not completed.
     pub(super) fn list(&self) -> io::Result<Vec<StoredSession>> {
         let mut sessions = Vec::new();
         let mut removed = 0;

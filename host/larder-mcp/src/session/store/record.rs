@@ -1,5 +1,5 @@
-//! What is stored of a session. It contains no credential: who opened the session is stored, and each request is
-//! authenticated anew.
+//! The stored data of a session. They contain no credential: the caller who opened the session is stored, and each
+//! request is authenticated again.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,7 @@ const FORMAT: u32 = 1;
 /// Maximum size of a record in bytes.
 pub(crate) const MAX_RECORD_BYTES: usize = 1 << 20;
 
-/// What is stored of a session.
+/// The stored data of a session.
 #[derive(Debug, Clone)]
 pub struct SessionRecord {
     pub(crate) version: LegacyVersion,
@@ -60,13 +60,13 @@ impl SessionRecord {
         &self.owner
     }
 
-    /// Writes the record. `None` if it is too large. Where the states make it too large, they are omitted: the client
-    /// is then notified of every subscription.
+    /// Writes the record. `None` if the record is too large. If the record is too large because of the states, the
+    /// states are omitted: the client is then notified of every subscription.
     pub fn to_bytes(&self) -> Option<Vec<u8>> {
         self.to_bytes_within(MAX_RECORD_BYTES)
     }
 
-    /// Does the same with another maximum size.
+    /// Like [`Self::to_bytes`], with another maximum size.
     pub(crate) fn to_bytes_within(&self, max_bytes: usize) -> Option<Vec<u8>> {
         let mut written = Written {
             format: FORMAT,

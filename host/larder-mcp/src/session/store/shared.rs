@@ -1,5 +1,5 @@
-//! A store of sessions that several replicas use at the same time, and their messages to each other. It transports
-//! bytes. `session::shared` encrypts and interprets them.
+//! A store of sessions that several replicas use at the same time, and their messages to each other. The store only
+//! transports bytes; `session::shared` encrypts and interprets them.
 
 use std::fmt;
 
@@ -20,7 +20,7 @@ impl ReplicaName {
         Self(format!("{number:016x}").into())
     }
 
-    /// Parses a name. Clients send names in the ids of events, so anything else must not pass.
+    /// Parses a name. Clients send names in the ids of events, so any other text must be rejected.
     pub fn parse(text: &str) -> Option<Self> {
         let fits = text.len() == NAME_LENGTH
             && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
@@ -39,61 +39,62 @@ impl fmt::Display for ReplicaName {
     }
 }
 
-/// Keeps sessions for all replicas, and passes messages between them.
+/// Stores sessions for all replicas, and passes messages between them.
 #[async_trait]
 pub trait SharedSessionStore: Send + Sync {
     /// The name of this replica.
     fn replica(&self) -> &ReplicaName;
-    /// Whether the store can be reached, as far as is known.
+    /// Whether the store can be reached, as far as this replica knows.
     fn is_connected(&self) -> bool;
     /// Maximum size of a value in bytes.
     fn max_value_bytes(&self) -> usize;
     /// Returns a session.
     async fn load(&self, key: SessionKey) -> Result<Loaded, Unavailable>;
-    /// Stores a session, if `after` is its revision, or if there is none. Returns the new revision.
+    /// Stores a session if its revision is still `after`, or, without `after`, if the session is not stored yet.
+    /// Returns the new revision.
     async fn put(
         &self,
         key: SessionKey,
         value: StoredValue,
         after: Option<u64>,
     ) -> Result<u64, PutError>;
-    /// Removes a session. An unknown one is ignored.
+    /// Removes a session. An unknown session is ignored.
     async fn remove(&self, key: SessionKey) -> Result<(), Unavailable>;
-    /// Returns the next change, of this replica too. Cancel safe, and for one caller.
+    /// Returns the next change. Changes of this replica are included. Cancel safe. For a single consumer.
     async fn next_change(&self) -> StoreChange;
 
-    /// Sends a message to one replica, or to all others. Never waits. Returns whether there is a connection to send it
-    /// through.
+    /// Sends a message to one replica, or to all other replicas. Never waits. Returns whether there is a connection.
     fn send(&self, to: Option<&ReplicaName>, message: Vec<u8>) -> bool;
     /// Sends a message to a replica, and waits for its reply.
     async fn request(&self, to: &ReplicaName, message: Vec<u8>) -> Result<Vec<u8>, RequestError>;
-    /// Returns the next message of another replica. Cancel safe, and for one caller.
+    /// Returns the next message of another replica. Cancel safe. For a single consumer.
     async fn next_message(&self) -> PeerMessage;
     /// Replies to a request. Never waits.
     fn reply(&self, to: ReplyAddress, message: Vec<u8>);
 }
 
-/// What is stored of a session. Both parts are encrypted.
+/// The stored data of a session. Both parts are encrypted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredValue {
-    /// What all replicas know of each session: its owner, and when it was last used. At most a few hundred bytes.
+    /// The part that all replicas keep for each session: its owner, and when it was last used. It has at most a few
+    /// hundred bytes.
     pub head: Vec<u8>,
     /// The session.
     pub body: Vec<u8>,
 }
 
-/// What a store has under a key.
+/// The value that a store has under a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Loaded {
-    /// There never was a session, or it was not stored again for too long.
+    /// The session never existed, or it was not stored again for too long.
     Absent,
     /// The session has ended.
     Removed,
     /// The session.
     Present {
-        /// Grows with each change.
+        /// Increases with each change.
         revision: u64,
-        /// What was stored.
+        /// The stored data.
         value: StoredValue,
     },
 }
@@ -101,7 +102,7 @@ pub enum Loaded {
 /// A change in the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StoreChange {
-    /// All sessions are listed from now on, since changes may have been missed.
+    /// All sessions are listed after this, because changes may have been missed.
     Listing,
     /// All sessions were listed.
     Listed,
@@ -109,9 +110,9 @@ pub enum StoreChange {
     Stored {
         /// The name of the session.
         key: SessionKey,
-        /// Its revision.
+        /// The revision of the session.
         revision: u64,
-        /// The head of what was stored.
+        /// The head of the stored session.
         head: Vec<u8>,
     },
     /// A session has ended.
@@ -153,10 +154,10 @@ pub enum PutError {
 /// Why there is no reply.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RequestError {
-    /// There is no such replica any more.
+    /// The replica does not exist any more.
     #[error("the replica is gone")]
     Gone,
-    /// Nothing can be sent, or there was no reply in time.
+    /// The message cannot be sent, or there was no reply in time.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
 }

@@ -1,4 +1,4 @@
-//! Credentials go to the registry and to the address where it issues tokens, and nowhere else.
+//! Credentials are sent only to the registry and to the address where it issues tokens.
 
 use larder_model::policy::Secret;
 
@@ -6,7 +6,7 @@ use super::server::{Behaviour, TestRegistry};
 use super::*;
 use crate::Credentials;
 
-/// What begins the secrets of these tests.
+/// The beginning of the secrets of these tests.
 pub(super) const HUSH: &str = "hush";
 
 pub(super) fn password() -> Credentials {

@@ -33,7 +33,7 @@ async fn pushes_what_it_pulls_again() {
             .unwrap();
         assert_eq!(pulled.component.manifest, digest, "{scheme:?}");
         assert_eq!(pulled.component.size, 300_000);
-        // What is there is not sent again.
+        // Content that the registry already has is not sent again.
         let before = registry.received().len();
         assert_eq!(push(&client, &registry).await.unwrap(), digest);
         let again = registry.received().split_off(before);

@@ -17,9 +17,9 @@ use serde_json::{Value, json};
 /// How a registry behaves.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Behaviour {
-    /// The credentials that it demands: "basic", "bearer" or "token".
+    /// The credentials that the registry demands: "basic", "bearer" or "token".
     pub(super) auth: Option<&'static str>,
-    /// Whether it lists attachments; otherwise they are in a tag.
+    /// Whether the registry lists attachments; otherwise they are in a tag.
     pub(super) has_referrers: bool,
     pub(super) cut_blob_at: Option<usize>,
     pub(super) extra_blob_bytes: usize,
@@ -31,17 +31,17 @@ pub(super) struct Behaviour {
     /// The status of all responses.
     pub(super) status: Option<u16>,
     pub(super) redirects: bool,
-    /// Whether it counts the requests that wait at the same time.
+    /// Whether the registry counts the requests that wait at the same time.
     pub(super) count_open: bool,
-    /// Whether it demands credentials only for uploads.
+    /// Whether the registry demands credentials only for uploads.
     pub(super) is_public: bool,
-    /// The address where it issues tokens, if that is not its own.
+    /// The address where the registry issues tokens, if it is another address.
     pub(super) realm: Option<String>,
     /// The response to each request for a token.
     pub(super) token: Option<&'static str>,
     /// Where requests for paths with the first text are redirected.
     pub(super) redirect: Option<(&'static str, String)>,
-    /// Where blobs are uploaded, if that is not the registry.
+    /// The address for uploads of blobs, if it is not the registry.
     pub(super) upload_address: Option<String>,
     /// The status of lists of attachments.
     pub(super) referrers_status: Option<u16>,
@@ -167,7 +167,7 @@ impl TestRegistry {
         manifest_digest
     }
 
-    /// Attaches an image to another one.
+    /// Attaches an image to another image.
     pub(super) fn attach(
         &self,
         repository: &str,
@@ -266,7 +266,7 @@ async fn receive(request: Request) -> Received {
     }
 }
 
-/// Counts this request as open for a moment, in which others can arrive.
+/// Counts this request as open for a moment, in which other requests can arrive.
 async fn wait(shared: &Shared) {
     {
         let mut open = shared.open.lock().unwrap();
@@ -325,7 +325,7 @@ fn challenge(shared: &Shared, request: &Received) -> Option<Response> {
     )
 }
 
-/// Stores what is uploaded.
+/// Stores uploaded blobs and manifests.
 fn store(shared: &Shared, request: Received) -> Response {
     let path = request.path.strip_prefix("/v2/").unwrap_or_default();
     if request.method == "POST" {

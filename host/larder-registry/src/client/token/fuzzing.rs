@@ -4,10 +4,10 @@ use std::sync::LazyLock;
 
 use super::*;
 
-/// A text of the password, in the form in which it is sent.
+/// The base64 text of the password, as it is sent.
 const SECRET: &str = "YW5uOmh1c2gtaHVzaA";
 
-/// Reads any bytes as the response to a request for a token, and as a challenge.
+/// Reads any bytes as the response to a token request, and as a challenge.
 pub fn registry_token(data: &[u8]) {
     match parse(data, "r.example") {
         Ok(Authorization { value, .. }) => assert!(value.is_sensitive()),
@@ -52,7 +52,7 @@ fn answer_challenge(headers: &HeaderMap, settings: &Registry) {
     else {
         return;
     };
-    // A realm can be a URL to which nothing can be sent.
+    // A realm can be a URL to which no request can be sent.
     let Ok(request) = request.build() else { return };
     let url = request.url();
     let is_same = settings.plain_http && url.host_str() == Some("r.example");

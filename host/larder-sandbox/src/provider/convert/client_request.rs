@@ -1,6 +1,6 @@
-//! Checks the parameters of requests to the client, which shows them to a person or to a model. They are checked as
-//! strictly as by the strictest client, so that what it would reject, or a careless one would follow, is an error of the
-//! provider.
+//! Checks the parameters of requests to the client, which shows them to a person or to a model. The checks are as
+//! strict as the checks of the strictest client. So a request that a strict client would reject, or that would be
+//! dangerous for a client without checks, is an error of the provider.
 
 use serde_json::{Map, Value};
 
@@ -44,7 +44,7 @@ const SCHEMA_MEMBERS: [&str; 7] = [
 
 type Object = Map<String, Value>;
 
-/// Returns why a client must not get this request.
+/// Returns why a client must not get this request; none if the client may get it.
 pub(super) fn check(method: InputMethod, params: &Object) -> Result<(), &'static str> {
     match method {
         InputMethod::Elicitation => check_elicitation(params),
@@ -98,7 +98,7 @@ fn is_page(url: &str) -> bool {
         return false;
     };
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    // What precedes an `@` looks like the host to people.
+    // People may take the text before an `@` for the host.
     let has_plain_host = !authority.is_empty() && !authority.contains('@');
     has_plain_host && url.len() <= MAX_URL && Uri::parse(url).is_ok_and(|uri| uri.is_portable())
 }
@@ -215,7 +215,7 @@ fn check_sampling(params: &Object) -> Result<(), &'static str> {
     }
 }
 
-/// Checks that there are no other members than these and metadata.
+/// Checks that an object has no members except these and metadata.
 fn check_members(object: &Object, known: &[&str]) -> Result<(), &'static str> {
     let is_known = |(name, value): (&String, &Value)| match name.as_str() {
         "_meta" => value.is_object(),

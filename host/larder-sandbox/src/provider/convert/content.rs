@@ -17,8 +17,8 @@ use larder_model::size;
 /// Maximum number of blocks in one result.
 pub(super) const MAX_BLOCKS: usize = 1_000;
 
-/// Converts the blocks of a result. An invalid block makes the result unusable: a model would not notice that
-/// something is missing.
+/// Converts the blocks of a result. An invalid block makes the whole result unusable, because a model would not detect
+/// that a block is missing.
 pub(super) async fn blocks(
     items: Vec<wit::Block>,
     omissions: &mut Omissions<'_>,
@@ -35,7 +35,7 @@ pub(super) async fn blocks(
     Ok(blocks)
 }
 
-/// Bytes of a block that its conversion checks: everything except for its text or data.
+/// Bytes of a block that its conversion checks: all parts except its text or data.
 pub(super) fn converted_bytes(block: &wit::Block) -> usize {
     let value = match &block.value {
         wit::BlockValue::Link(link) => entry_size(link),

@@ -4,7 +4,7 @@ use super::texts::{cut, description as summary, title, version};
 use crate::bindings::exports::larder::provider::resource_provider as wit;
 use crate::provider::omissions::Omissions;
 
-/// Maximum size of the instructions for models in bytes. Each client receives those of all providers.
+/// Maximum size of the instructions for models in bytes. Each client receives the instructions of all providers.
 const MAX_INSTRUCTIONS: usize = 4 << 10;
 /// Maximum number of claims.
 const MAX_CLAIMS: usize = 1_000;

@@ -1,4 +1,4 @@
-//! The fuzz target for the conversion of what a guest returns. It exists only in tests and with the feature `fuzzing`.
+//! The fuzz target for the conversion of the results of guests. It exists only in tests and with the feature `fuzzing`.
 
 mod values;
 
@@ -20,11 +20,11 @@ use larder_model::uri::Uri;
 
 /// Maximum number of items on a page.
 const MAX_PAGE: u32 = 8;
-/// Bytes of all notes about what was omitted. They are lines of the log.
+/// Maximum bytes of all notes about omissions. The notes are lines of the log.
 const MAX_NOTES: usize = 64 << 10;
 
-/// Converts a result of each kind of call. The first byte chooses the kind, and the others are the result. Whatever a guest
-/// returns, clients get only what is valid, and no secret is in an error or a note.
+/// Converts a result of each kind of call. The first byte chooses the kind, and the other bytes are the result. For
+/// every result of a guest, clients get only valid values, and errors and notes contain no secret.
 pub fn wit_conversion(data: &[u8]) {
     let [kind, rest @ ..] = data else { return };
     let secrets: Secrets = [("key".to_owned(), Secret::new(SECRET))]
@@ -110,7 +110,7 @@ fn check_small_results(input: &mut Input<'_>, omissions: &mut Omissions<'_>) {
     check_result(template_match(input.value()), |_| ());
 }
 
-/// Runs a conversion to its end. It waits for nothing, and only yields.
+/// Runs a conversion to its end. A conversion never waits; it only yields.
 fn wait<F: Future>(conversion: F) -> F::Output {
     let mut conversion = pin!(conversion);
     let mut context = Context::from_waker(Waker::noop());

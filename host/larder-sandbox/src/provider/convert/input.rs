@@ -15,13 +15,14 @@ use larder_model::size;
 
 /// Maximum number of requests to the client at once.
 const MAX_REQUESTS: usize = 16;
-/// Maximum size of the state that is passed to the repeated call, in bytes. It travels through the client.
+/// Maximum size of the state that is passed to the repeated call, in bytes. The client receives the state and sends it
+/// back.
 const MAX_STATE: usize = 64 << 10;
 /// Maximum size of the parameters of one request in bytes.
 const MAX_PARAMS: usize = 256 << 10;
 
-/// Converts requests to the client. An invalid request makes the whole answer unusable, because the provider
-/// needs all answers.
+/// Converts requests to the client. An invalid request makes the whole answer unusable, because the provider needs the
+/// answers to all requests.
 pub(super) async fn input_required(
     required: wit::InputRequired,
     omissions: &Omissions<'_>,
@@ -65,7 +66,7 @@ pub(super) async fn input_required(
     })
 }
 
-/// Returns the bytes of what a provider requires from the client.
+/// Returns the bytes of the requests and the state that a provider returns for the client.
 pub(super) fn required_size(required: &wit::InputRequired) -> usize {
     let requests = required
         .requests
@@ -128,7 +129,7 @@ fn input_params(
     })
 }
 
-/// Removes secrets: a key of a request can contain one.
+/// Removes secrets, because a key of a request can contain a secret.
 fn failed(why: &str, omissions: &Omissions<'_>) -> CallError {
     CallError::Failed(omissions.clean(why).into_owned())
 }
@@ -256,7 +257,7 @@ mod tests {
             ],
         )
         .await;
-        // A client may use the first one.
+        // A client may use the first of two equal members.
         let page = r#"{"mode":"url","message":"m","url":"javascript:alert(1)","url":"https://example.com"}"#;
         check(
             vec![request("a", "elicitation/create", page)],

@@ -42,8 +42,8 @@ fn without_space(text: &str) -> String {
     text.chars().filter(is_kept).collect()
 }
 
-/// The kind of a JSON value. Deserializing it checks the whole value, without keeping any of it: values in
-/// memory can be many times larger than their text. The parser limits the depth.
+/// The kind of a JSON value. Deserializing it checks the whole value without storing the value, because a value in
+/// memory can be many times larger than its text. The parser limits the depth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum JsonKind {
     Object,

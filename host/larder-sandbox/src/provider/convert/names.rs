@@ -7,7 +7,7 @@ const MAX_WORD: usize = 64;
 /// Maximum number of characters of an invalid name in a message.
 const MAX_QUOTED: usize = 80;
 
-/// What [`is_word`] accepts, for messages.
+/// The texts that [`is_word`] accepts, for messages.
 pub(super) const WORD_RULE: &str = "1 to 64 letters, digits, `.`, `_` or `-`";
 
 /// Whether a text can be a key, or the name of an argument or a setting.
@@ -18,9 +18,9 @@ pub(super) fn is_word(text: &str) -> bool {
             .all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'))
 }
 
-/// Returns a text of a provider for a message: without secrets, escaped and bounded.
+/// Returns a text of a provider in a form for messages: without secrets, escaped and bounded.
 pub(super) fn quoted(text: &str, omissions: &Omissions<'_>) -> String {
-    // A secret must not be cut, because a part of it would not be recognized.
+    // The text is not cut within a secret, because a part of a secret would not be recognized.
     let text: String = omissions.clean(text).chars().take(MAX_QUOTED).collect();
     format!("{text:?}")
 }

@@ -1,14 +1,14 @@
 //! The pace of a conversion. Large answers are converted in steps, so that they do not block a thread, and so that the
-//! conversion ends when its call does: at its deadline, or when the client is gone.
+//! conversion ends with its call: at the deadline, or when the client is gone.
 
 use tokio::task::yield_now;
 
-/// Bytes of text of one step. It takes well below a millisecond.
+/// Bytes of text of one step. A step takes well below a millisecond.
 const STEP_BYTES: usize = 64 << 10;
 /// The cost of an item without text, in bytes.
 const ITEM_BYTES: usize = 64;
 
-/// What is left of the current step.
+/// The bytes that remain of the current step.
 pub(super) struct Pace(usize);
 
 impl Default for Pace {
@@ -18,7 +18,7 @@ impl Default for Pace {
 }
 
 impl Pace {
-    /// Counts an item with so many bytes of text before its conversion, and yields at the end of each step.
+    /// Counts an item with this many bytes of text before its conversion, and yields at the end of each step.
     pub(super) async fn item(&mut self, bytes: usize) {
         match self.0.checked_sub(bytes.saturating_add(ITEM_BYTES)) {
             Some(left) => self.0 = left,

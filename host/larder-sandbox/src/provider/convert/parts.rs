@@ -36,7 +36,7 @@ pub(super) fn role(role: types::Role) -> Role {
 pub(super) fn audience(roles: Vec<types::Role>) -> Vec<Role> {
     let mut audience = Vec::new();
     for role in roles.into_iter().map(role) {
-        // There are two roles, so this list stays short.
+        // There are only two roles, so this list stays short.
         if !audience.contains(&role) {
             audience.push(role);
         }
@@ -101,7 +101,7 @@ pub(super) fn freshness(freshness: types::Freshness) -> Freshness {
         types::Scope::Everyone => Scope::Everyone,
         types::Scope::Caller => Scope::Caller,
     };
-    // At most a day: longer times are not useful, and sums of times stay small.
+    // The maximum is a day: longer times are not useful, and sums of times stay small.
     let ttl = Duration::from_millis(freshness.ttl_ms).min(Duration::from_secs(24 * 60 * 60));
     Freshness { ttl, scope }
 }

@@ -18,13 +18,14 @@ use larder_model::resource::{
 };
 use larder_model::uri::Uri;
 
-/// Maximum number of contents of one reading.
+/// Maximum number of contents of one read.
 const MAX_CONTENTS: usize = 1_000;
-/// The cost of checking whether a provider may use a URI, in bytes of text: its templates are matched.
+/// The cost of checking whether a provider may use a URI, in bytes of text. The check matches the URI with the
+/// provider's templates.
 const FOREIGN_URI_BYTES: usize = 4 << 10;
 /// Maximum number of variables of a match.
 const MAX_VARIABLES: usize = 1_000;
-/// The largest size that all clients can represent. JavaScript has no larger whole numbers.
+/// The largest size that all clients can represent. JavaScript has no larger exact whole numbers.
 const MAX_SIZE: u64 = (1 << 53) - 1;
 /// Maximum size of a kind in bytes.
 const MAX_KIND: usize = 256;
@@ -188,7 +189,7 @@ pub(in crate::provider) fn template_match(found: wit::TemplateMatch) -> Result<M
     })
 }
 
-/// Converts a match for a guest. The variables are as the host or the guest itself found them.
+/// Converts a match for a guest. The values of the variables are unchanged: the host or the guest itself found them.
 pub(in crate::provider) fn wit_match(found: Match) -> wit::TemplateMatch {
     let variable = |Variable { name, key, value }| wit::Variable { name, key, value };
     wit::TemplateMatch {
@@ -197,7 +198,7 @@ pub(in crate::provider) fn wit_match(found: Match) -> wit::TemplateMatch {
     }
 }
 
-/// Checks the number of versions, and omits those that are too long: the host then compares the content.
+/// Checks the number of versions. Versions that are too long are omitted: the host then compares the content.
 pub(in crate::provider) async fn versions(
     response: Vec<Option<String>>,
     expected: usize,
@@ -255,7 +256,7 @@ pub(in crate::provider) async fn read_result(
     })
 }
 
-/// Checks the URI of a content. Models trust these URIs, so a provider may not return content under a URI of another
+/// Checks the URI of a content. Models rely on these URIs, so a provider must not return content under a URI of another
 /// provider.
 fn check_uri(
     uri: &Uri,
@@ -284,7 +285,7 @@ fn content(
                 CallError::Failed(format!("it returned content with an invalid URI: {why}"))
             })?
         }
-        // The client's own URI is returned as it is, even if not all clients accept it.
+        // The URI that the client sent is returned unchanged, also if other clients do not accept it.
         _ => requested_uri.clone(),
     };
     Ok(Content {

@@ -24,11 +24,10 @@ pub(in crate::provider) fn wit_search_query(query: &SearchQuery) -> wit::SearchQ
     }
 }
 
-/// The key in the metadata of a hit by which a provider says that others are missing.
+/// The key in the metadata of a hit with which a provider reports that other hits are missing.
 const INCOMPLETE: &str = "dev.larder.search/incomplete";
 
-/// Converts the hits. Those that the query excludes are omitted without a note, because a provider may ignore
-/// its hints.
+/// Converts the hits. Hits that the query excludes are omitted without a note, because a provider may ignore its hints.
 pub(in crate::provider) async fn hits(
     mut response: wit::Hits,
     query: &SearchQuery,
@@ -75,7 +74,7 @@ pub(in crate::provider) async fn hits(
     }
 }
 
-/// Removes the key that says that hits are missing. Returns whether a hit had it.
+/// Removes the key which reports that hits are missing. Returns whether a hit had the key.
 fn take_incomplete(hits: &mut [wit::Hit]) -> bool {
     let mut is_incomplete = false;
     for details in hits.iter_mut().filter_map(|hit| hit.entry.details.as_mut()) {
@@ -173,7 +172,7 @@ mod tests {
                     .iter()
                     .all(|hit| hit.entry.details.metadata.is_empty())
             );
-            // The hit that says it is beyond the limit.
+            // The hit with this key is beyond the limit.
             found[1].entry.details = Some(types::Details {
                 kind: None,
                 audience: vec![],

@@ -13,7 +13,7 @@ const MAX_DECLARATIONS: usize = 256;
 /// Maximum size of one declaration in bytes.
 const MAX_DECLARATION: usize = 16 << 10;
 
-/// Converts the declared settings. Invalid ones are omitted.
+/// Converts the declared settings. Invalid declarations are omitted.
 pub(in crate::provider) fn declarations(
     items: Vec<wit::Declaration>,
     omissions: &mut Omissions<'_>,

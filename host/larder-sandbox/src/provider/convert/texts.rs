@@ -11,7 +11,7 @@ use larder_model::uri::Uri;
 const MAX_LABEL: usize = 1 << 10;
 /// Maximum size of a description or a summary in bytes.
 const MAX_DESCRIPTION: usize = 16 << 10;
-/// Maximum size of a version in bytes. Clients send it back, and it is compared with others.
+/// Maximum size of a version in bytes. Clients send the version back, and it is compared with other versions.
 const MAX_VERSION: usize = 1 << 10;
 
 /// Converts a name or a title.
@@ -19,7 +19,8 @@ pub(super) fn label(text: String, what: &str, omissions: &mut Omissions<'_>) -> 
     cut(text, MAX_LABEL, what, omissions)
 }
 
-/// Converts the name of an entry or a template. Clients show it, so an empty one becomes the URI or the template.
+/// Converts the name of an entry or a template. Clients show the name, so an empty name is replaced by the URI or the
+/// template.
 pub(super) fn name(text: String, identifier: &str, omissions: &mut Omissions<'_>) -> String {
     if !text.trim().is_empty() {
         return label(text, "a name", omissions);
@@ -102,7 +103,7 @@ pub(super) fn valid(
     None
 }
 
-/// Parses a URI that clients will receive, or returns why some of them would not accept it.
+/// Parses a URI that clients will receive, or returns why some clients would not accept it.
 pub(super) fn uri(text: &str, omissions: &Omissions<'_>) -> Result<Uri, String> {
     let uri = omissions.uri(text).map_err(|error| error.to_string())?;
     if uri.is_portable() {

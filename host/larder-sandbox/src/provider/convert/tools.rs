@@ -128,7 +128,7 @@ fn schema(text: &str, what: &str) -> Result<Box<RawValue>, String> {
     })
 }
 
-/// Checks the parts of a schema that clients read. It has to describe objects.
+/// Checks the parts of a schema that clients read. The schema has to describe objects.
 fn check_schema(schema: &RawValue, what: &str) -> Result<(), String> {
     let schema: Value = serde_json::from_str(schema.get()).unwrap_or_default();
     if schema["type"] != "object" {

@@ -1,5 +1,5 @@
-//! Checks of the host around a call of a guest. As parts of the call, they are measured, charged to the team, and ended at
-//! the deadline.
+//! Checks of the host before and after a call of a guest. As parts of the call, the checks are measured, charged to the
+//! team, and ended at the deadline.
 
 use std::time::Instant;
 

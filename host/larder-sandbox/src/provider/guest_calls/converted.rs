@@ -1,5 +1,5 @@
-//! A call whose answer is converted and checked before the call ends. That is work of the host on behalf of the guest:
-//! as a part of the call it is measured, charged to the team and ended at the deadline.
+//! A call whose answer is converted and checked before the call ends. The host does this work on behalf of the guest,
+//! so it is a part of the call: it is measured, charged to the team and ended at the deadline.
 
 use std::sync::Arc;
 
@@ -65,8 +65,8 @@ where
     }
 }
 
-/// Charges an answer of so many bytes to the caller, if it is large. It was copied from the guest in one step, which
-/// nothing can interrupt, so at most one answer for each thread is not charged yet.
+/// Charges an answer of this many bytes to the caller, if it is large. The answer was copied from the guest in one step
+/// that cannot be interrupted, so at most one answer for each thread is not charged yet.
 fn charge_answer(state: &GuestState, bytes: usize) -> Result<Option<MemoryCharge>, Refused> {
     if bytes <= FREE_ANSWER {
         return Ok(None);

@@ -42,7 +42,7 @@ pub(in crate::provider) struct CallTool(
 impl GuestCall for CallTool {
     type Output = Answer<tool_provider::ToolAnswer>;
     const OPERATION: &'static str = "tool";
-    /// A tool may have effects, and a guest that failed may have had some of them.
+    /// A tool may have effects, and a guest that failed may have had some of these effects.
     const IS_REPEATABLE: bool = false;
 
     fn answer_size(answer: &Self::Output) -> usize {
@@ -58,7 +58,7 @@ impl GuestCall for CallTool {
     }
 
     async fn call(&self, guest: CallableGuest<'_>) -> wasmtime::Result<Self::Output> {
-        // To load the other functions of the interface, their types would be checked too.
+        // If all functions of the interface were loaded, the types of the other functions would be checked too.
         let call_tool = implemented(&guest.compiled.call_tool)?;
         let function = guest
             .instance

@@ -1,5 +1,5 @@
-//! Shows the definition of a tool that waits for approval, and how it differs from the one that was offered. Everything
-//! that a model reads is visible, also characters that terminals do not show.
+//! Shows the definition of a tool that waits for approval, and how it differs from the definition that was offered.
+//! Everything that a model reads is visible, including characters that terminals do not show.
 
 use std::time::Duration;
 
@@ -8,10 +8,11 @@ use similar::TextDiff;
 
 use super::super::sanitize;
 
-/// How long a difference is computed. After that, it is longer than necessary.
+/// How long a difference may be computed. After that time, the result may be longer than necessary.
 const TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Returns the lines of a difference between two definitions, which are JSON. Without the old one, everything is new.
+/// Returns the lines of a difference between two definitions, which are JSON. Without the old definition, all lines are
+/// new.
 pub(super) fn of_tool(name: &str, before: Option<&str>, after: Option<&str>) -> String {
     let name = sanitize::line(name);
     let Some(after) = after else {
@@ -30,7 +31,7 @@ pub(super) fn of_tool(name: &str, before: Option<&str>, after: Option<&str>) -> 
     format!("  definition of {name}:\n{}", lines.collect::<String>())
 }
 
-/// Writes a definition as lines: each member, and below it its text, or its JSON.
+/// Writes a definition as lines: the name of each member, and below it the text or the JSON of the member.
 fn definition(json: &str) -> String {
     let Ok(Value::Object(members)) = serde_json::from_str(json) else {
         return visible(json) + "\n";
@@ -49,7 +50,7 @@ fn definition(json: &str) -> String {
     lines
 }
 
-/// Escapes every character that is not shown, or that looks like a space.
+/// Escapes every character that is invisible, or that looks like a space.
 fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {

@@ -11,7 +11,7 @@ use super::super::server_address::ServerAddress;
 use super::super::{Outcome, out, sanitize};
 use super::{Approve, Described, difference, id_line, short};
 
-/// A request that waits for an operator, or was rejected. The provider has its full name.
+/// A request that waits for an operator or was rejected. The provider has its full name.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Request {
     provider: String,
@@ -22,7 +22,7 @@ struct Request {
     changes: Vec<Change>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     tools: Vec<ToolChange>,
-    /// What else the server knows about it.
+    /// The other members of the request.
     #[serde(flatten)]
     rest: serde_json::Map<String, Value>,
 }
@@ -33,7 +33,7 @@ struct Change {
     line: String,
 }
 
-/// A tool that waits, with its definitions as clients see them.
+/// A tool that waits for approval, with its definitions as clients see them.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct ToolChange {
     name: String,
@@ -52,7 +52,7 @@ struct Page {
 }
 
 impl Approve {
-    /// Lists, approves or rejects what the server reports.
+    /// Lists, approves or rejects the requests that the server reports.
     pub(super) async fn run_remote(self) -> Result<Outcome, CommandError> {
         let server = self.admin.clone().resolve()?;
         let mut pending = requests(&server, "").await?;
@@ -185,7 +185,7 @@ impl Request {
         }
     }
 
-    /// Shows the request as a comparison with what was approved.
+    /// Shows the request as a comparison with the approved requests.
     fn show(&self) -> String {
         let team = self
             .team

@@ -1,5 +1,5 @@
-//! Checks the addresses on which a server would listen. It connects to them instead of listening on them, which could
-//! make the start of a real server fail.
+//! Checks the addresses on which a server would listen. The check connects to the addresses. It does not listen on
+//! them, because that could make the start of a real server fail.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
 use std::path::Path;
@@ -70,13 +70,13 @@ pub(super) fn sockets(config: &Config) -> Vec<(&'static str, &ListenAddress, &Pa
 pub(super) enum AddressUse {
     Free,
     InUse,
-    /// It is not an address of this machine.
+    /// The address does not belong to this machine.
     NotHere,
 }
 
 /// Determines whether a server can listen on an address.
 pub(super) fn find_use(address: SocketAddr) -> AddressUse {
-    // Only an address of this machine can be bound, and any port will do.
+    // A bind succeeds only with an address of this machine, so any port is suitable.
     if UdpSocket::bind((address.ip(), 0)).is_err() {
         return AddressUse::NotHere;
     }

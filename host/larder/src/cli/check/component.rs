@@ -1,5 +1,5 @@
-//! `larder check FILE.wasm`: checks one component. It is loaded as a server would load it, and called,
-//! because some type mismatches with the contract show only in calls.
+//! `larder check FILE.wasm`: checks one component. The component is loaded as a server would load it. It is also
+//! called, because some type mismatches with the contract are found only in calls.
 
 use std::path::{Path, PathBuf};
 
@@ -195,7 +195,7 @@ fn names(names: impl Iterator<Item = String>) -> String {
     }
 }
 
-/// Names the configured settings, of which nobody knows whether the provider has them.
+/// Names the configured settings. It is unknown whether the provider has them.
 fn unchecked_settings(provider: &Provider) -> Option<Check> {
     let names: Vec<_> = provider.grant.settings.keys().map(String::as_str).collect();
     let detail = format!(
@@ -217,7 +217,7 @@ fn description(provider: &Provider) -> String {
     }
 }
 
-/// Says why no resource was read: none is listed, and URIs of templates and claims are not known here.
+/// Says why no resource was read: no resource is listed, and the URIs of templates and claims are not known here.
 fn nothing_to_read(provider: &Provider) -> String {
     let pattern = provider.templates.first().or(provider.claims.first());
     match pattern {
@@ -231,7 +231,7 @@ fn nothing_to_read(provider: &Provider) -> String {
 }
 
 async fn check_read(app: &App, uri: &str) -> Vec<Check> {
-    // Those of the lists are known.
+    // The notes about the lists were already reported.
     app.take_last_notes();
     let check = match read(app, uri).await {
         Ok(reading) => Check::passed("read", format!("{uri}: {}", summary(&reading.contents))),
@@ -266,7 +266,7 @@ fn summary(contents: &[Content]) -> String {
     }
 }
 
-// Not a `Table`, because details must not be truncated.
+// This is not a `Table`, because details must not be truncated.
 fn show(checks: &[Check]) -> String {
     let show = |Check {
                     name,

@@ -21,17 +21,17 @@ pub(in crate::cli) struct GrantReport {
     provider: String,
     /// The error in its NAME.toml.
     fault: Option<String>,
-    /// Requested in NAME.toml, beyond what the operator's configuration grants.
+    /// Grants that NAME.toml requests beyond the grant in the operator's configuration.
     requested: BTreeSet<String>,
-    /// What is granted or requested, within the ceiling of the team.
+    /// Granted or requested grants, within the ceiling of the team.
     allowed: BTreeSet<String>,
     /// Granted by the operator's configuration.
     granted: BTreeSet<String>,
     /// Requested and approved.
     approved: BTreeSet<String>,
-    /// Requested and not approved.
+    /// Grants that are requested and not approved.
     pending_approval: BTreeSet<String>,
-    /// Granted or requested, but beyond the ceiling of the team.
+    /// Granted or requested grants beyond the ceiling of the team.
     denied: BTreeSet<String>,
 }
 
@@ -81,7 +81,7 @@ pub(in crate::cli) fn of_file(
     )
 }
 
-/// Returns the report of a component in a folder that has nothing to do with the paths in its `NAME.toml`.
+/// Returns the report of a component whose folder is unrelated to the paths in its `NAME.toml`.
 pub(in crate::cli) fn of_copied_file(
     config: &Config,
     path: &Path,
@@ -155,7 +155,8 @@ fn text(grant_request: &Blob) -> Result<String, String> {
     }
 }
 
-/// Returns the lines that are not approved for this component. It is read only if an approval may depend on its digest.
+/// Returns the lines that are not approved for this component. The component is read only if an approval may depend on
+/// its digest.
 fn unapproved(
     config: &Config,
     name: &ProviderName,
@@ -166,7 +167,7 @@ fn unapproved(
     if unapproved.is_empty() {
         return Ok(unapproved);
     }
-    // A component that cannot be read has a problem of its own.
+    // If the component cannot be read, that is reported as a problem of its own.
     let digest = artifact.component.digest().ok();
     config
         .approvals

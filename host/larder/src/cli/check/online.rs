@@ -1,5 +1,5 @@
-//! `larder check --online`: tests what the server needs from others: the OAuth issuer, the collector of traces, and free
-//! addresses.
+//! `larder check --online`: tests what the server needs from other programs: the OAuth issuer, the collector of traces,
+//! and free addresses.
 
 use std::os::unix::net::UnixStream;
 
@@ -25,7 +25,7 @@ pub(super) struct OnlineCheck {
 #[serde(rename_all = "lowercase")]
 pub(super) enum OnlineOutcome {
     Ok,
-    /// The server may work, or not.
+    /// The server may work or may not work.
     Warning,
     Failed,
 }
@@ -82,7 +82,7 @@ async fn collector(config: &Config) -> Option<OnlineCheck> {
             ),
         ),
     };
-    // The URL may contain a key.
+    // The result contains the key of the setting instead of the URL, because the URL may contain a secret.
     Some(OnlineCheck {
         what: "telemetry.otlp".into(),
         outcome,

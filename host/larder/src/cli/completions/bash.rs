@@ -1,5 +1,6 @@
-//! Completion for bash. Bash divides words at colons and equals signs, and so every URI. Therefore the script passes the
-//! whole line, the words are divided here, and candidates omit what precedes the last such character.
+//! Completion for bash. Bash divides words at colons and equals signs, and thus divides every URI. Therefore the script
+//! passes the whole line, and this module divides the words. Candidates omit the text before the last colon or equals
+//! sign.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -35,7 +36,7 @@ pub(super) struct Bash;
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Line {
     words: Vec<String>,
-    /// The current word begins with a quote, so that bash neither divides it nor needs escapes.
+    /// The current word begins with a quote, so bash does not divide it and it needs no escapes.
     is_quoted: bool,
 }
 
@@ -87,7 +88,7 @@ impl EnvCompleter for Bash {
 }
 
 impl Line {
-    /// Divides a line like bash, except that it knows no variables and other substitutions.
+    /// Divides a line like bash, but without variables and other substitutions.
     fn of(line: &str) -> Self {
         let mut divided = Self::default();
         let mut quote = None;
@@ -117,7 +118,7 @@ impl Line {
         divided
     }
 
-    /// What bash inserts for a candidate.
+    /// The text that bash inserts for a candidate.
     fn insertion(&self, candidate: &str, breaks: &str) -> String {
         if self.is_quoted {
             return candidate.to_owned();

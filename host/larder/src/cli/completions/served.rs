@@ -1,5 +1,5 @@
-//! Candidates that a running server offers. The server is the one that the command on the line would use. Without an
-//! answer in time there are no candidates.
+//! Candidates that a running server offers. The server is the same server that the command on the line would use. If it
+//! does not answer in time, there are no candidates.
 
 use std::ffi::{OsStr, OsString};
 use std::sync::{OnceLock, mpsc};
@@ -16,11 +16,11 @@ use larder_client::{ClientError, Filter};
 /// How long the server may take.
 const TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Options that print something, and those with which the components run in this process, which takes longer.
+/// Options that print something, and options that run the components in this process, which takes longer.
 const PRINTING: [&str; 2] = ["-v", "--verbose"];
 const IN_PROCESS: [&str; 2] = ["--in-process", "--plugins"];
 
-/// The words of the line, with the name of the program. The engine does not pass them on.
+/// The words of the line, with the name of the program. The completion engine does not pass them on.
 static WORDS: OnceLock<Vec<OsString>> = OnceLock::new();
 
 /// Sets the words of the line. Without this call, they are the arguments of this process after `--`.
@@ -53,7 +53,8 @@ pub(in crate::cli) fn templates(current: &OsStr) -> Vec<CompletionCandidate> {
     })
 }
 
-/// Asks the server in a thread, which is abandoned after the timeout: also reading a file can take forever.
+/// Requests the candidates from the server in a thread, which is abandoned after the timeout, because reading a file
+/// can take forever too.
 fn candidates<F>(current: &OsStr, list: F) -> Vec<CompletionCandidate>
 where
     F: AsyncFnOnce(&mut Connection, &Filter) -> Result<Vec<String>, ClientError> + Send + 'static,
@@ -72,7 +73,7 @@ where
         .ok()
         .flatten()
         .unwrap_or_default();
-    // Control characters would change what is on the terminal.
+    // Control characters would change the display of the terminal.
     let is_shown = |uri: &String| uri.starts_with(&current) && !uri.chars().any(char::is_control);
     found
         .into_iter()

@@ -19,7 +19,7 @@ impl StartedCommand<'_> {
     /// Checks that the configuration can be served, and returns the command with absolute paths: clients start it in any
     /// folder.
     pub(super) fn server(&self) -> Result<Server, CommandError> {
-        // Without `--config`, larder would read the file of whatever project the client is started in.
+        // Without `--config`, larder would read the file of the project in whose folder the client is started.
         let config = self.config.unwrap_or(Path::new(DEFAULT_FILE));
         let overrides = Overrides {
             config: Some(config.to_owned()),
@@ -53,7 +53,7 @@ impl StartedCommand<'_> {
 }
 
 /// The path of this program. If the same program is in `PATH`, for example as a symlink that a package manager updates,
-/// that is the path that stays valid.
+/// returns the path in `PATH`, because it stays valid.
 fn this_program() -> Result<PathBuf, CommandError> {
     let program = std::env::current_exe().map_err(CommandError::input("larder"))?;
     let folders = config::variable("PATH").unwrap_or_default();

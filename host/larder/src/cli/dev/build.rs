@@ -1,4 +1,4 @@
-//! Runs the build commands of a project. Each runs in its own process group, which is killed if the future is
+//! Runs the build commands of a project. Each command runs in its own process group, which is killed if the future is
 //! dropped.
 
 use std::io;
@@ -23,7 +23,7 @@ pub(super) enum BuildError {
     Failed {
         command: String,
         status: ExitStatus,
-        /// The tool that is missing, if that is the cause.
+        /// The missing tool, if it is the cause of the failure.
         tool: Option<&'static str>,
     },
 }
@@ -69,7 +69,7 @@ struct Running {
 impl Running {
     fn start(project: &Project, words: &[String]) -> io::Result<Self> {
         let own = std::env::current_exe()?;
-        // `larder` need not be in the PATH. Scripts find it in the variable LARDER.
+        // `larder` need not be in the PATH. Scripts find its path in the variable LARDER.
         let program = if words[0] == "larder" {
             own.as_os_str()
         } else {

@@ -1,5 +1,5 @@
-//! The output of a build: the component and the project's NAME.toml. They are read once, so that the files
-//! that are served are those that were tested.
+//! The output of a build: the component and the project's NAME.toml. Both are read once, so that the served files are
+//! the tested files.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -77,7 +77,8 @@ impl BuildOutput {
         self.component.digest
     }
 
-    /// The content of NAME.toml. The added folder is not added to a file with an error, which is reported with its own lines.
+    /// The content of NAME.toml. If the file has an error, the added folder is not added to it, so that the error has
+    /// the lines of the author's file.
     fn request(&self, is_valid: impl Fn(&str) -> bool) -> Option<Vec<u8>> {
         let Some(folder) = &self.added_folder else {
             return self.grant_request.clone();
@@ -113,16 +114,16 @@ impl AddedFolder {
 /// A plugins folder, which may contain other files.
 pub(super) struct PluginsFolder {
     folder: PathBuf,
-    /// Whether nobody else writes into it.
+    /// Whether no other program writes into the folder.
     is_own: bool,
-    /// The NAME.toml that was written there.
+    /// The NAME.toml that this process wrote into the folder.
     grant_request: Option<Vec<u8>>,
-    /// The component that was written there.
+    /// The component that this process wrote into the folder.
     component: Option<Digest>,
 }
 
 impl PluginsFolder {
-    /// A folder that others may write into as well.
+    /// A folder into which other programs may write too.
     pub(super) fn new(folder: PathBuf) -> Self {
         Self {
             folder,
@@ -132,7 +133,7 @@ impl PluginsFolder {
         }
     }
 
-    /// A folder that nobody else writes into.
+    /// A folder into which no other program writes.
     pub(super) fn own(folder: PathBuf) -> Self {
         Self {
             is_own: true,
@@ -144,8 +145,8 @@ impl PluginsFolder {
         &self.folder
     }
 
-    /// Writes NAME.toml and the component. Both get their names when both are written, NAME.toml first, because a server
-    /// loads a file soon after it was renamed.
+    /// Writes NAME.toml and the component. Both are renamed after both were written, NAME.toml first, because a server
+    /// loads a file soon after its rename.
     pub(super) fn write(
         &mut self,
         output: &BuildOutput,
@@ -173,7 +174,7 @@ impl PluginsFolder {
         Ok(())
     }
 
-    /// Removes a NAME.toml that was written here. Keeps one that has other content.
+    /// Removes a NAME.toml that this process wrote. Keeps a file with other content.
     fn remove(&self, path: &Path) -> Result<(), RebuildError> {
         let failed = |error| author::DiskError {
             path: path.to_owned(),

@@ -19,7 +19,7 @@ pub(super) enum Builder {
 }
 
 impl Builder {
-    /// Returns the builder for a project. The programs are copied into a folder of their own.
+    /// Returns the builder for a project. The programs are copied into a separate folder.
     pub(super) fn new(project: &Project, programs: &Path, packed: bool) -> Self {
         match &project.development {
             Some(development) if !packed => Self::Development(Box::new(DevelopmentBuilder::new(
@@ -30,7 +30,8 @@ impl Builder {
         }
     }
 
-    /// Prepares a build of these files, and says what is built. Returns the files whose changes make it outdated.
+    /// Prepares a build of these files, and returns what has to be built. Also returns the files whose changes make the
+    /// build outdated.
     pub(super) fn start(&mut self, project: &Project, files: &Snapshot) -> Snapshot {
         match self {
             Self::Packed => {
@@ -64,8 +65,8 @@ impl Builder {
         }
     }
 
-    /// Makes the next build create a new component. Returns false if the last build created one, so that
-    /// another one would be the same.
+    /// Makes the next build create a new component. Returns false if the last build created a component, so that a new
+    /// component would be the same.
     pub(super) fn require_new_component(&mut self) -> bool {
         match self {
             Self::Packed => false,

@@ -1,7 +1,7 @@
-//! The development component of a project. It contains what seldom changes, such as an interpreter and an SDK, and loads
-//! the program from a granted folder when a guest starts. So a save needs neither a new component nor its compilation.
-//! Each revision of the program is a copy: guests never see files that are being edited, and the last good revision
-//! stays complete.
+//! The development component of a project. It contains parts that seldom change, such as an interpreter and an SDK, and
+//! loads the program from a granted folder when a guest starts. So no new component has to be created and compiled
+//! after a save. Each revision of the program is a copy: guests never read files that are being edited, and the last
+//! good revision stays complete.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ pub(super) struct DevelopmentBuilder {
     settings: Development,
     /// The folder of the copies.
     programs: PathBuf,
-    /// The files that the component contains, as they are now.
+    /// The current state of the files that the component contains.
     base: Snapshot,
     /// The component, and the files from which it was built.
     built: Option<(Snapshot, Component)>,
@@ -36,7 +36,7 @@ pub(super) struct DevelopmentBuilder {
     is_new: bool,
     last_copy: u64,
     served_copy: u64,
-    /// Calls that began before the last change may still load it.
+    /// Calls that began before the last change may still load this copy.
     previous_copy: u64,
 }
 
@@ -55,10 +55,10 @@ impl DevelopmentBuilder {
         }
     }
 
-    /// See [`super::builder::Builder::start`]. Building the component takes long, and only changes of its own files make
-    /// it outdated: the program is copied after it.
+    /// See [`super::builder::Builder::start`]. Building the component takes long. Only changes of the component's own
+    /// files make this build outdated, because the program is copied after it.
     pub(super) fn start(&mut self, project: &Project, files: &Snapshot) -> Snapshot {
-        // A file outside of the project is no part of the program, which is a folder of the project.
+        // A file outside of the project does not belong to the program, which is a folder of the project.
         let is_base = |path: &Path| path.is_absolute() || sources::names(&self.settings.base, path);
         self.base = files
             .iter()
@@ -120,7 +120,7 @@ impl DevelopmentBuilder {
     }
 
     async fn build_component(&mut self, project: &Project) -> Result<Component, RebuildError> {
-        // If the build fails, the next save may not need what the component lacks.
+        // If the build fails, the next save may remove the reason for a new component.
         self.needs_new = false;
         let path = &self.settings.component;
         let folder = path.parent().unwrap_or(path);
@@ -153,7 +153,7 @@ impl DevelopmentBuilder {
         let to = self.copy_folder(self.last_copy);
         let mut size = 0;
         for path in files.keys() {
-            // Before it is copied: there may be no room for a large file.
+            // The size is checked before the copy, because a large file may exceed the free space.
             size += fs::metadata(from.join(path)).map_or(0, |file| file.len());
             if size > MAX_PROGRAM_SIZE {
                 let folder = from.clone();
@@ -170,10 +170,10 @@ impl DevelopmentBuilder {
         self.programs.join(number.to_string())
     }
 
-    /// Removes all copies except the one that is served, and the one before it.
+    /// Removes all copies except the served copy and the copy before it.
     fn remove_copies(&self) {
         let kept = [self.served_copy, self.previous_copy].map(|number| self.copy_folder(number));
-        // What cannot be removed now is removed with the temporary folder.
+        // Copies that cannot be removed now are removed together with the temporary folder.
         let Ok(items) = fs::read_dir(&self.programs) else {
             return;
         };
@@ -221,7 +221,7 @@ mod tests {
         load_project(folder).unwrap()
     }
 
-    /// Builds, and returns the steps that took place.
+    /// Builds, and returns the steps that were executed.
     async fn build(
         builder: &mut DevelopmentBuilder,
         project: &Project,
@@ -261,13 +261,13 @@ mod tests {
         assert_eq!(fs::read_to_string(copy("1", "app/main")).unwrap(), "1");
         builder.loaded();
         assert_eq!(fs::read_to_string(copy("2", "app/main")).unwrap(), "2");
-        // Calls that began with the previous one may still load it.
+        // Calls that began with the previous copy may still load it.
         assert_eq!(fs::read_to_string(copy("1", "app/main")).unwrap(), "1");
         fs::write(folder.path().join("sdk/lib"), "two").unwrap();
         assert_eq!(build(&mut builder, &project).await.unwrap(), "build copy");
         builder.loaded();
         assert!(!copy("1", "app/main").exists() && copy("2", "app/main").exists());
-        // The last build created a component, so that another one would not help.
+        // The last build created a component, so another component would be the same.
         assert!(!builder.require_new_component());
         assert_eq!(build(&mut builder, &project).await.unwrap(), "copy");
         assert!(builder.require_new_component());

@@ -14,7 +14,7 @@ use crate::config::{self, Project};
 
 /// How many builds in a row are interrupted by changes before a warning.
 const INTERRUPTIONS_BEFORE_WARNING: u32 = 3;
-/// How many builds in a row are interrupted by changes before the next one waits until the files stop
+/// Maximum number of builds in a row that changes interrupt. After that, the next build waits until the files stop
 /// changing, and is not interrupted.
 const MAX_INTERRUPTIONS: u32 = 10;
 
@@ -36,7 +36,7 @@ pub(super) enum Rebuilt {
         without_problem: bool,
     },
     Failed,
-    /// The development component lacks something that the program needs.
+    /// The development component lacks a module that the program needs.
     Incomplete,
 }
 
@@ -84,7 +84,7 @@ pub(super) async fn rebuild(
     })
 }
 
-/// Builds and loads after every change. Only errors end it.
+/// Builds and loads after every change. Returns only after an error.
 pub(super) async fn follow(
     project: &Project,
     builder: &mut Builder,
@@ -96,7 +96,7 @@ pub(super) async fn follow(
     let mut cause = Cause::Start;
     loop {
         warn_of_changed_settings(project);
-        // Its NAME.toml may have changed.
+        // The NAME.toml of the project may have changed.
         if sources.set_written(&loader.writable_folders(project)) {
             base = sources.snapshot()?;
         }

@@ -21,7 +21,7 @@ use larder_mcp::Listener;
 use larder_model::name::Digest;
 use larder_model::policy::{Access, ApprovalMode, Ceiling, Dir};
 
-/// How long to wait for the server to load a component. Compiling the largest ones takes ten seconds.
+/// How long to wait for the server to load a component. The compilation of the largest components takes ten seconds.
 const LOAD_TIMEOUT: Duration = Duration::from_secs(120);
 /// The folder for the programs of a development component, in the temporary folder.
 const PROGRAMS: &str = "programs";
@@ -39,7 +39,7 @@ pub(super) struct Loader {
     own_server: Option<(PluginsFolder, View)>,
     /// The plugins folder of another server.
     external: Option<PluginsFolder>,
-    /// The component that was tested last: it is in the compilation cache.
+    /// The component that was tested last. It is in the compilation cache.
     compiled: Option<Digest>,
 }
 
@@ -73,7 +73,7 @@ impl Loader {
         overrides: Overrides,
     ) -> Result<Self, CommandError> {
         let mut loader = Self::new(project, overrides)?;
-        // Relative paths in NAME.toml begin at the folder of the other server.
+        // Relative paths in NAME.toml are relative to the folder of the other server.
         if let Ok(folder) = plugins.canonicalize() {
             let teams = loader.config.teams.values_mut();
             teams.for_each(|team| team.reconcile.relative_to.clone_from(&folder));
@@ -89,7 +89,7 @@ impl Loader {
         Ok(self.temp.path().canonicalize()?.join(PROGRAMS))
     }
 
-    /// Returns the folders that the provider may write to, by the configuration and its NAME.toml.
+    /// Returns the folders that the provider may write to, according to the configuration and its NAME.toml.
     pub(super) fn writable_folders(&self, project: &Project) -> Vec<PathBuf> {
         let requested = fs::read_to_string(project.folder.join(format!("{}.toml", project.name)));
         let mut dirs = Vec::new();
@@ -114,7 +114,7 @@ impl Loader {
             .collect()
     }
 
-    /// A loader with a server in this process. It has an admin address if one is configured.
+    /// A loader with a server in this process. If an admin address is configured, the server has it.
     pub(super) async fn with_server(
         project: &Project,
         overrides: Overrides,
@@ -164,7 +164,7 @@ impl Loader {
         let is_valid = grant_request_check(&self.config);
         self.trial.write(output, &is_valid)?;
         let digest = built.to_string();
-        // Boxed, because it contains the start of a whole server.
+        // Boxed, because the future contains the start of a whole server.
         let tested = phases.time(step, Box::pin(self.test(&digest))).await?;
         self.compiled = Some(built);
         if let Some((folder, view)) = &mut self.own_server {
@@ -204,7 +204,7 @@ fn plugins_folder(temp: &TempDir, name: &str) -> Result<PluginsFolder, CommandEr
     Ok(PluginsFolder::own(folder))
 }
 
-/// Allows a team to read this folder, whatever the bounds of the team are.
+/// Allows a team to read this folder, also beyond the ceiling of the team.
 fn allow_folder(ceiling: &mut Arc<Ceiling>, folder: &Path) {
     if let Some(bounds) = &mut Arc::make_mut(ceiling).bounds {
         let host = folder.to_owned();
@@ -218,7 +218,7 @@ fn allow_folder(ceiling: &mut Arc<Ceiling>, folder: &Path) {
     }
 }
 
-/// Returns the check of a NAME.toml. Relative folders in it begin where they do for the server.
+/// Returns the check of a NAME.toml. Relative folders in it are resolved as in the server.
 fn grant_request_check(config: &Config) -> impl Fn(&str) -> bool + use<> {
     let teams = config.teams.values().map(|team| &team.reconcile);
     let checks: Vec<_> = teams
@@ -263,7 +263,7 @@ fn configuration(
         // The folders are temporary, so their approvals are not stored permanently.
         team.reconcile.approvals = Approvals::new(&temp.join("state"), plugins);
     }
-    // Without a file, since a reload would undo these changes.
+    // The configuration has no file, because a reload would undo these changes.
     config.file = None;
     let mut log = config.log.clone();
     if log.filter == "info" {
@@ -305,7 +305,8 @@ async fn wait_until_loaded(
     }
 }
 
-/// Returns the provider, with all notes about its lists: in a server with one provider, only its own entries collide.
+/// Returns the provider, with all notes about its lists. In a server with one provider, collisions are always between
+/// its own entries.
 fn only_provider(served: Served, is_loaded: impl FnMut(&Provider) -> bool) -> Option<Provider> {
     let mut provider = served.providers.into_iter().find(is_loaded)?;
     provider.omitted.extend(served.collisions);

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::{Duration, Instant};
 
-/// The steps so far, in their order.
+/// The steps so far, in order.
 #[derive(Debug, Default)]
 pub(super) struct Phases(Vec<(&'static str, Duration)>);
 

@@ -8,7 +8,7 @@ use larder_model::name::ProviderName;
 /// The maximum number of lines per list.
 const MAX_ITEMS: usize = 10;
 
-/// Prints what is offered, and how long it took. Returns whether nothing was omitted or changed.
+/// Prints what is offered, and how long the steps took. Returns whether nothing was omitted or changed.
 pub(super) fn print(
     name: &ProviderName,
     took: &str,

@@ -1,5 +1,5 @@
-//! The source files of a project. They are polled, which works on every file system and does not depend on
-//! how editors write files (temporary files, renames, several writes).
+//! The source files of a project. The files are polled. This works on every file system, and for every way in which
+//! editors write files (temporary files, renames, several writes).
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
@@ -10,17 +10,17 @@ use crate::cli::error::CommandError;
 use crate::config::Project;
 use larder_model::name::Digest;
 
-/// The minimum time between two scans. A file that is the same in both is saved completely.
+/// The minimum time between two scans. A file that is the same in both scans is saved completely.
 const MIN_SCAN_INTERVAL: Duration = Duration::from_millis(40);
-/// The time between two scans is at least so many times the duration of one.
+/// The time between two scans is at least this multiple of the duration of a scan.
 const SCAN_PAUSE_FACTOR: u32 = 20;
-/// A file that is found long after its modification was moved to where it is, or the clocks differ.
+/// If a file is found this long after its modification, it was moved to its path, or the clocks differ.
 const MAX_TIME_SINCE_SAVE: Duration = Duration::from_secs(10);
 /// Files that do not change for this time are idle.
 const IDLE_TIME: Duration = Duration::from_secs(2);
-/// The maximum number of files. A project with more contains something that should be ignored.
+/// The maximum number of files. A project with more files contains a folder that should be ignored.
 const MAX_FILES: usize = 10_000;
-/// Larger files are compared by modification time and size, others by content.
+/// Larger files are compared by modification time and size, other files by content.
 const MAX_HASHED_SIZE: u64 = 4 << 20;
 /// Folders that tools create.
 const TOOL_FOLDERS: [&str; 5] = ["target", "node_modules", "__pycache__", "venv", "dist"];
@@ -51,7 +51,7 @@ impl Sources {
         }
     }
 
-    /// The files in any folder, without those that `ignore` names.
+    /// The files in any folder, without the files and folders that `ignore` names.
     pub(super) fn of_folder(root: PathBuf, ignore: Vec<String>) -> Self {
         Self {
             root,
@@ -64,8 +64,8 @@ impl Sources {
         }
     }
 
-    /// Sets the folders that the provider writes to: what is in them is not a source, unless the whole project is.
-    /// Returns whether they differ from the previous ones.
+    /// Sets the folders that the provider writes to. Files in these folders are not sources, unless a folder is the
+    /// whole project. Returns whether the folders differ from the previous ones.
     pub(super) fn set_written(&mut self, folders: &[PathBuf]) -> bool {
         let real = folders
             .iter()
@@ -96,7 +96,7 @@ impl Sources {
                 self.add(path, &mut snapshot)
             }
         }
-        // Symbolic links can form cycles, and several can lead to the same folder.
+        // Symbolic links can form cycles, and several links can lead to the same folder.
         let mut seen = HashSet::new();
         while let Some(folder) = folders.pop() {
             // Skips folders that were removed in the meantime.
@@ -111,7 +111,7 @@ impl Sources {
                 continue;
             };
             let mut items: Vec<_> = items.flatten().map(|item| item.path()).collect();
-            // If several links lead to a folder, each scan must take the same one.
+            // If several links lead to a folder, each scan must use the same link.
             items.sort();
             for path in items {
                 match path.is_dir() {
@@ -190,8 +190,8 @@ impl Sources {
         MIN_SCAN_INTERVAL.max(self.scan_time * SCAN_PAUSE_FACTOR)
     }
 
-    /// Returns the time since the last of the files was saved that are new or changed since the base. None if none
-    /// was saved recently.
+    /// Returns the time since the last save of a file that is new or changed since the base. None if no such file was
+    /// saved recently.
     pub(super) fn time_since_save(&self, now: &Snapshot, base: &Snapshot) -> Option<Duration> {
         let changed = now
             .iter()
@@ -248,12 +248,13 @@ impl Sources {
     }
 }
 
-/// Returns whether one of the names belongs to a file, or to a folder that contains it. Paths are relative to the project.
+/// Returns whether one of the names is the name of a file, or of a folder that contains the file. Paths are relative to
+/// the project.
 pub(super) fn names(names: &[String], path: &Path) -> bool {
     path.ancestors().any(|path| is_named(names, path))
 }
 
-/// Returns whether one of these is the name of a file or folder, or its path.
+/// Returns whether one of these is the name or the path of a file or folder.
 fn is_named(names: &[String], path: &Path) -> bool {
     names.iter().any(|name| {
         path.file_name().is_some_and(|own| own == name.as_str()) || Path::new(name) == path
@@ -334,7 +335,7 @@ mod tests {
             sources.snapshot().unwrap().into_keys().collect::<Vec<_>>(),
             [Path::new("src/a")]
         );
-        // Otherwise nothing would be a source.
+        // Otherwise the project would have no sources.
         sources.set_written(std::slice::from_ref(&root));
         assert_eq!(sources.snapshot().unwrap().len(), 3);
     }

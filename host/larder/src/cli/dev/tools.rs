@@ -8,7 +8,7 @@ use tokio::process::Command;
 /// The exit code of a shell that did not find a program.
 const NOT_FOUND: i32 = 127;
 
-/// Programs of builds, and how to install them. The versions are those of `examples/requirements.txt`.
+/// Programs of builds, and how to install them. The versions are the same as in `examples/requirements.txt`.
 const TOOLS: [(&str, &str); 9] = [
     ("cargo", "install Rust from https://rustup.rs"),
     (
@@ -42,7 +42,7 @@ const TOOLS: [(&str, &str); 9] = [
 /// The target of Rust for components.
 const RUST_TARGET: &str = "wasm32-wasip2";
 
-/// Says how to install a program that was not found.
+/// Returns how to install a program that was not found.
 pub(super) fn installation(program: &str) -> &'static str {
     let name = Path::new(program).file_stem().unwrap_or_default();
     let tool = TOOLS.iter().find(|(tool, _)| name == *tool);
@@ -52,7 +52,7 @@ pub(super) fn installation(program: &str) -> &'static str {
     )
 }
 
-/// Says which tool is missing, if that explains why a build command failed.
+/// Returns which tool is missing, if the missing tool explains why a build command failed.
 pub(super) async fn missing_tool(words: &[String], status: ExitStatus) -> Option<&'static str> {
     if status.code() == Some(NOT_FOUND) {
         return Some("a program was not found: the project's README lists the required tools");
@@ -66,7 +66,7 @@ pub(super) async fn missing_tool(words: &[String], status: ExitStatus) -> Option
     None
 }
 
-/// Whether the standard library of the target is installed. True if that is unknown.
+/// Whether the standard library of the target is installed. True if this cannot be determined.
 async fn has_rust_target() -> bool {
     let mut rustc = Command::new("rustc");
     let output = rustc

@@ -9,16 +9,16 @@ use wasmparser::{Encoding, Parser, Payload};
 pub(in crate::cli) struct ComponentInfo {
     /// `component`, `core module` or `not WebAssembly`.
     pub(in crate::cli) kind: &'static str,
-    /// The version of `larder:provider` that it exports.
+    /// The version of `larder:provider` that the component exports.
     pub(in crate::cli) contract: Option<String>,
-    /// The interfaces of the contract that it exports.
+    /// The interfaces of the contract that the component exports.
     pub(in crate::cli) exports: Vec<String>,
     /// The imports, by group.
     pub(in crate::cli) imports: BTreeMap<ImportGroup, Vec<String>>,
     /// The names of all exports.
     #[serde(skip)]
     pub(in crate::cli) all_exports: Vec<String>,
-    /// What its author says about it.
+    /// The texts of the author about the component.
     #[serde(skip)]
     pub(in crate::cli) metadata: Metadata,
 }
@@ -68,11 +68,11 @@ pub(in crate::cli) enum ImportGroup {
     /// Values that outlive a call, which need the grant `key_value`.
     #[serde(rename = "key-value")]
     KeyValue,
-    /// Sockets: TCP connections need the grant `tcp`, everything else is always refused.
+    /// Sockets: TCP connections need the grant `tcp`. All other sockets are always refused.
     Sockets,
     /// Clocks, random numbers and streams, which the runtime of every language imports.
     Runtime,
-    /// Not provided by the host.
+    /// An interface that the host does not provide.
     Unknown,
 }
 
@@ -103,7 +103,7 @@ impl ComponentInfo {
         }
     }
 
-    /// Ignores what cannot be parsed: loading the component reports the error.
+    /// Ignores sections that cannot be parsed: loading the component reports the error.
     pub(in crate::cli) fn of(bytes: &[u8]) -> Self {
         let mut info = Self {
             kind: "not WebAssembly",
@@ -146,7 +146,7 @@ impl ComponentInfo {
         info
     }
 
-    /// Whether it imports what the host does not provide.
+    /// Whether the component imports an interface that the host does not provide.
     #[cfg(feature = "registry")]
     pub(in crate::cli) fn has_unknown_imports(&self) -> bool {
         self.imports.contains_key(&ImportGroup::Unknown)

@@ -1,4 +1,4 @@
-//! What a registry has beside a component: its annotations, its signers, and statements about it.
+//! What a registry stores in addition to a component: its annotations, its signers, and statements about it.
 
 use std::collections::BTreeMap;
 
@@ -16,34 +16,34 @@ const SHOWN: [(&str, &str); 4] = [
     ("source", "source"),
 ];
 
-/// What a registry has beside a component.
+/// What a registry stores in addition to a component.
 #[derive(Debug, Clone, Default, Serialize)]
 pub(in crate::cli) struct Published {
     /// The reference with the digest of the manifest. Empty for a file.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(in crate::cli) image: String,
     pub(in crate::cli) annotations: BTreeMap<String, String>,
-    /// Who signed it and is trusted.
+    /// The trusted signer of the component.
     pub(in crate::cli) signer: Option<String>,
-    /// Why it must not be served, if its signatures are not sufficient.
+    /// If the signatures are not sufficient: why the component must not be served.
     pub(in crate::cli) untrusted: Option<String>,
-    /// Statements such as its provenance, or the list of its parts.
+    /// Statements, such as the provenance of the component or the list of its parts.
     pub(in crate::cli) attestations: Vec<Statement>,
 }
 
 /// A statement about a component, or another document that is attached to it.
 #[derive(Debug, Clone, Serialize)]
 pub(in crate::cli) struct Statement {
-    /// Its type. That of a document which is not signed may be a media type.
+    /// The type of the statement. The type of an unsigned document may be a media type.
     pub(in crate::cli) predicate_type: String,
-    /// Who signed it and is trusted.
+    /// The trusted signer of the statement.
     pub(in crate::cli) signer: Option<String>,
-    /// Why nobody is known who signed it.
+    /// Why no trusted signer is known.
     pub(in crate::cli) unverified: Option<String>,
-    /// The digest of a document that is not signed.
+    /// The digest of an unsigned document.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(in crate::cli) digest: Option<String>,
-    /// Its size in bytes.
+    /// The size of the statement in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(in crate::cli) size: Option<u64>,
 }
@@ -65,7 +65,7 @@ impl From<Attestation> for Statement {
 }
 
 impl Statement {
-    /// Describes it on one line.
+    /// Describes the statement on one line.
     fn show(&self) -> String {
         let Self {
             predicate_type,

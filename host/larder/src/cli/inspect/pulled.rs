@@ -27,7 +27,7 @@ impl From<Document> for Statement {
     }
 }
 
-/// Loads a component from a registry alone, and describes it. `config` determines what it would be granted.
+/// Loads a component from a registry alone, and describes it. `config` determines which requests would be granted.
 pub(in crate::cli) async fn examine_published(
     name: &str,
     reference: &str,

@@ -11,7 +11,7 @@ use larder_model::signature::{
     SignatureVerifier, Signer,
 };
 
-/// Describes the signatures of a file. Returns nothing if it has none and needs none.
+/// Describes the signatures of a file. Returns nothing if the file has no signatures and needs none.
 pub(super) fn of_file(
     file: &Path,
     component: &[u8],

@@ -1,5 +1,5 @@
-//! Limits the bytes per second that the process writes to its log. Warnings and errors of the host have a reserve,
-//! so that the lines about providers cannot suppress them. What is suppressed is counted and reported.
+//! Limits the bytes per second that the process writes to its log. Warnings and errors of the host have a reserve, so
+//! that the lines about providers cannot suppress them. Suppressed lines are counted and reported.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -10,7 +10,7 @@ use larder_model::policy::TokenBucket;
 use larder_runtime::drain::Drain;
 use larder_runtime::log_limit::SUMMARY_INTERVAL;
 
-/// The limit of the process. Clones share it.
+/// The limit of the process. Clones share the same limit.
 #[derive(Clone)]
 pub(in crate::cli) struct LineLimit(Arc<State>);
 
@@ -22,7 +22,7 @@ struct State {
 }
 
 impl LineLimit {
-    /// Creates the limit. A quarter of it is the reserve.
+    /// Creates the limit. A quarter of the limit is the reserve.
     pub(super) fn new(bytes_per_second: u64) -> Self {
         let reserve = bytes_per_second / 4;
         Self(Arc::new(State {
@@ -33,7 +33,7 @@ impl LineLimit {
         }))
     }
 
-    /// Takes the bytes of a line, as it is written. Returns false if it must not be written.
+    /// Takes the bytes of a line in its written form. Returns false if the line must not be written.
     pub(super) fn admits(&self, may_use_reserve: bool, bytes: usize) -> bool {
         let state = &self.0;
         let bytes = bytes as u64;
@@ -46,7 +46,7 @@ impl LineLimit {
         admits
     }
 
-    /// Starts a task that reports what was suppressed, once per interval and at the end.
+    /// Starts a task that reports suppressed lines, once per interval and at the end.
     pub(in crate::cli) fn start_reports(self, drain: &Drain) {
         let stop = drain.clone();
         drain.spawn(async move {
@@ -74,7 +74,8 @@ impl LineLimit {
     }
 }
 
-/// Whether a line is a warning or an error of the host. Lines about a provider name it, and it may be their cause.
+/// Whether a line is a warning or an error of the host. Lines about a provider contain its name, and the provider may
+/// be their cause.
 pub(super) fn may_use_reserve(line: &Metadata<'_>) -> bool {
     *line.level() <= Level::WARN && line.fields().field("provider").is_none()
 }
@@ -91,7 +92,7 @@ mod tests {
                 .filter(|_| limit.admits(may_use_reserve, 100))
                 .count()
         };
-        // The last line may go into debt.
+        // The last line may exceed the remaining bytes.
         assert!((30..40).contains(&admitted(false)));
         assert!((10..15).contains(&admitted(true)));
         assert!(limit.0.suppressed_lines.load(Relaxed) > 1_900);

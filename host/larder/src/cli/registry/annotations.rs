@@ -1,4 +1,4 @@
-//! The annotations of a published component: what its author says about it, and what it requests.
+//! The annotations of a published component: the texts of its author, and its requests.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -74,7 +74,7 @@ pub(super) fn image_key(name: &str) -> String {
     format!("org.opencontainers.image.{name}")
 }
 
-/// Reads `NAME.toml` next to a component. An invalid one is not published.
+/// Reads `NAME.toml` next to a component. An invalid file is not published.
 pub(super) fn grant_request(component: &Path) -> Result<Option<String>, CommandError> {
     let path = component.with_extension("toml");
     let text = match std::fs::read_to_string(&path) {

@@ -1,4 +1,5 @@
-//! What the commands for registries work with: the configuration, the store, the lock file, and the client of a team.
+//! The parts that the commands for registries use: the configuration, the store, the lock file, and the client of a
+//! team.
 
 use std::path::{Path, PathBuf};
 
@@ -27,12 +28,12 @@ pub(super) struct ContextArgs {
     pub(super) team: TeamArg,
 }
 
-/// What the commands work with.
+/// The parts that the commands use.
 pub(super) struct Context {
     pub(super) config: Config,
     /// The team that `--team` names.
     team: Option<TeamName>,
-    /// The store of the server. That of a team may be another one.
+    /// The store of the server. The store of a team may be a different one.
     pub(super) store: Store,
 }
 
@@ -83,7 +84,7 @@ impl Context {
         }
     }
 
-    /// Returns all teams, or the one that `--team` names.
+    /// Returns all teams, or the team that `--team` names.
     pub(super) fn teams(&self) -> Result<Vec<TeamAccess<'_>>, CommandError> {
         self.selected()
             .map(|(name, team)| TeamAccess::new(name, team))
@@ -97,7 +98,7 @@ impl Context {
             .filter(|(name, _)| self.team.as_ref().is_none_or(|team| team == *name))
     }
 
-    /// The lock file, next to the configuration file. All teams have the same one.
+    /// The lock file, next to the configuration file. All teams share this file.
     pub(super) fn lock_path(&self) -> PathBuf {
         let configured = self
             .config
@@ -107,7 +108,7 @@ impl Context {
         configured.unwrap_or_else(|| LOCK_FILE.into())
     }
 
-    /// Reads the lock file. It is empty if there is none yet.
+    /// Reads the lock file. The result is empty if the file does not exist.
     pub(super) fn lock(&self) -> Result<LockFile, CommandError> {
         match LockFile::read(&self.lock_path()) {
             Err(LockError::Missing(_)) => Ok(LockFile::default()),
@@ -137,7 +138,7 @@ impl<'a> TeamAccess<'a> {
         })
     }
 
-    /// Returns the store of the team, if that of the server is in this folder.
+    /// Returns the store of the team, if the store of the server is in this folder.
     pub(super) fn store_in(&self, folder: &Path) -> Result<Store, CommandError> {
         store_of(self.team, folder)
     }
@@ -169,7 +170,7 @@ impl<'a> TeamAccess<'a> {
         Box::pin(self.client.pull(reference, store, &transfers)).await
     }
 
-    /// Returns the names of the trusted signers of an image in the store, or why it must not be served.
+    /// Returns the names of the trusted signers of an image in the store, or why the image must not be served.
     pub(super) fn signer(
         &self,
         component: &Component,

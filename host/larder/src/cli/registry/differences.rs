@@ -1,4 +1,4 @@
-//! What changes with another revision of a component.
+//! The differences between two revisions of a component.
 
 use std::collections::BTreeSet;
 
@@ -7,12 +7,12 @@ use serde::Serialize;
 use crate::cli::inspect::ComponentInfo;
 use crate::cli::{sanitize, table};
 
-/// What an operator decides about, of one revision.
+/// The properties of one revision on which an operator decides.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub(super) struct Description {
     /// The digest of the image.
     pub(super) digest: String,
-    /// The version that its author published it under.
+    /// The version under which its author published the revision.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) version: Option<String>,
     /// The size of the component in bytes.
@@ -20,11 +20,11 @@ pub(super) struct Description {
     /// The version of the contract.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) contract: Option<String>,
-    /// The interfaces of the contract that it exports.
+    /// The interfaces of the contract that the revision exports.
     pub(super) exports: BTreeSet<String>,
-    /// What it imports.
+    /// The imports of the revision.
     pub(super) imports: BTreeSet<String>,
-    /// What its `NAME.toml` requests.
+    /// The requests in the `NAME.toml` of the revision.
     pub(super) requests: BTreeSet<String>,
 }
 
@@ -52,7 +52,7 @@ impl Description {
         }
     }
 
-    /// Returns what changes from `before` to this revision.
+    /// Returns the differences between `before` and this revision.
     pub(super) fn differences_from(&self, before: &Self) -> Vec<Difference> {
         let values = [
             (

@@ -1,4 +1,4 @@
-//! Changes of `larder.toml`: checked as a whole before anything is written.
+//! Changes of `larder.toml`. The whole file is checked before it is written.
 
 use std::path::{Path, PathBuf};
 

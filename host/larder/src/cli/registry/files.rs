@@ -10,7 +10,7 @@ use larder_registry::LockedComponent;
 /// A component in a plugins folder.
 pub(super) struct LockedFile {
     pub(super) entry: LockedComponent,
-    /// Why it must not be served, if its signatures are not sufficient.
+    /// If the signatures are not sufficient: why the component must not be served.
     pub(super) untrusted: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! `larder gc`: deletes components from the local store that nothing uses.
+//! `larder gc`: deletes unused components from the local store.
 
 use clap::Args;
 use serde_json::json;

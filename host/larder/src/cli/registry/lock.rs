@@ -33,7 +33,7 @@ pub(in crate::cli) struct Lock {
     json: bool,
 }
 
-/// What would change, or could not be recorded.
+/// The entries that would change, and the entries that could not be recorded.
 #[derive(Debug, Default)]
 struct Changes {
     added: Vec<String>,
@@ -48,7 +48,7 @@ impl Lock {
         let old = context.lock()?;
         let mut new = LockFile::default();
         let mut changes = Changes::default();
-        // Those of teams that `--team` leaves out stay.
+        // The entries of teams that `--team` excludes stay.
         let teams = context.teams()?;
         let is_selected = |name: Option<&str>| teams.iter().any(|team| team.section() == name);
         for entry in old.components() {
@@ -79,7 +79,8 @@ impl Lock {
         self.finish(&context, &new, &changes)
     }
 
-    /// Returns the entry of a reference, or why it cannot be recorded. With `--check`, None if it is not recorded.
+    /// Returns the entry of a reference, or why it cannot be recorded. With `--check`, returns none if the entry is
+    /// missing.
     async fn entry(
         &self,
         team: &TeamAccess<'_>,

@@ -45,7 +45,7 @@ struct Report {
     team: Option<String>,
     name: String,
     reference: String,
-    /// Whether larder.lock records it.
+    /// Whether the lock file has the component.
     locked: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     image: Option<String>,
@@ -82,7 +82,7 @@ impl Pull {
     }
 }
 
-/// Protects the components against garbage collection, as long as the lock file is there.
+/// Protects the components against garbage collection while the lock file exists.
 fn keep(context: &Context, store: &Store, lock: &LockFile) -> Result<(), CommandError> {
     match lock.components().next() {
         Some(_) => Ok(store.register_lock_file(&context.lock_path())?),
@@ -105,7 +105,7 @@ async fn pull(
         .iter()
         .flat_map(|recorded| [recorded.digest, recorded.component])
     {
-        // If it cannot be removed, `larder verify` still reports it.
+        // If the component cannot be removed, `larder verify` still reports it.
         _ = store.discard_damaged(&digest);
     }
     let wanted = match recorded {

@@ -116,7 +116,7 @@ fn no_tag(reference: &Reference) -> RegistryCommandError {
     RegistryCommandError::NoTag(reference.to_string())
 }
 
-/// Returns the version of a requirement that names one completely, such as `1.2.0` or `=1.2.0`.
+/// Returns the version of a requirement that names exactly one version, such as `1.2.0` or `=1.2.0`.
 fn exact_version(package: &Package) -> Option<semver::Version> {
     let [only] = package.requirement.comparators.as_slice() else {
         return None;

@@ -1,4 +1,4 @@
-//! The section of a provider in `larder.toml`. Edits keep comments and everything else as it was written.
+//! The section of a provider in `larder.toml`. Edits keep comments and all other text unchanged.
 
 use toml_edit::{InlineTable, Item, Table, TableLike, value};
 
@@ -16,7 +16,7 @@ pub(super) struct Section<'a> {
 }
 
 impl Section<'_> {
-    /// Returns the text with this reference in the section, which is added if there is none.
+    /// Returns the text with this reference in the section. If the section is missing, adds it.
     pub(super) fn with_component(
         &self,
         text: &str,
@@ -103,7 +103,7 @@ mod tests {
         Section { team, name: "wiki" }
     }
 
-    /// Adds the reference, checks the result, and that removing the section undoes it.
+    /// Adds the reference. Checks the result, and checks that removing the section restores the text.
     fn check(before: &str, after: &str) {
         let section = section(None);
         let added = section.with_component(before, REFERENCE).unwrap();

@@ -85,7 +85,7 @@ async fn sign_image(
     let context = args.load()?;
     let team = context.one_team()?;
     let image = team.client.resolve(reference).await?;
-    // Nothing is signed that is not there.
+    // Only an existing image is signed.
     let (_, digest) = team.client.manifest(&image).await?;
     let place = image.at(Version::Tag(format!("sha256-{digest}.sig")));
     let existing = match team.client.manifest(&place).await {

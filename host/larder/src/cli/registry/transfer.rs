@@ -10,7 +10,7 @@ use super::super::{out, table};
 use larder_model::name::Digest;
 use larder_registry::Progress;
 
-/// Smaller blobs, such as manifests, are not worth a line.
+/// Smaller blobs, such as manifests, get no line.
 const MIN_SIZE: u64 = 16 << 10;
 const STYLE: &str =
     "{msg} {bar:30} {binary_bytes}/{binary_total_bytes} {binary_bytes_per_sec} {eta}";
@@ -18,7 +18,7 @@ const STYLE: &str =
 /// The transfers of one command.
 #[derive(Debug)]
 pub(super) struct Transfers {
-    /// What is transferred, for people, such as `pulling r.example/wiki:1`.
+    /// The name of the transfer, for people, such as `pulling r.example/wiki:1`.
     title: String,
     /// None if stderr is not a terminal.
     bars: Option<MultiProgress>,
@@ -28,7 +28,7 @@ pub(super) struct Transfers {
 #[derive(Debug)]
 enum Transfer {
     Bar(ProgressBar),
-    /// Its size.
+    /// The size of the blob.
     Line(u64),
 }
 
@@ -96,7 +96,7 @@ impl Progress for Transfers {
 
 impl Drop for Transfers {
     fn drop(&mut self) {
-        // What failed must not stay on the terminal.
+        // The bar of a failed transfer must not stay on the terminal.
         if let Some(bars) = &self.bars {
             _ = bars.clear();
         }

@@ -38,7 +38,7 @@ pub(in crate::cli) struct Update {
     json: bool,
 }
 
-/// What happened to one component.
+/// The result for one component.
 #[derive(Debug, Serialize)]
 struct Report {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -55,11 +55,11 @@ struct Report {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 enum State {
-    /// Its reference is a digest.
+    /// The reference of the provider is a digest.
     Pinned,
     UpToDate,
     Updated,
-    /// There is an update, which was not installed.
+    /// There is an update, and it was not installed.
     Available,
     Failed,
 }
@@ -96,7 +96,8 @@ impl Update {
         Ok(Outcome::success_if(!reports.iter().any(is_refused)))
     }
 
-    /// Updates one component. The lock file is written after each, so that an error loses nothing.
+    /// Updates one component. The lock file is written after each component, so that an error does not lose earlier
+    /// updates.
     async fn update(
         &self,
         context: &Context,
@@ -154,7 +155,7 @@ impl Update {
         Ok(report)
     }
 
-    /// Shows the changes, and asks.
+    /// Shows the changes, and requests confirmation.
     fn accepts(
         &self,
         name: &str,
@@ -172,7 +173,7 @@ impl Update {
     }
 }
 
-/// Describes what is in the lock file. The store may not have it.
+/// Describes the component in the lock file. The component may be missing in the store.
 fn description_of_locked(old: &LockedComponent, team: &TeamAccess<'_>) -> Description {
     let component = Component::of(&team.store, &old.digest).map_err(CommandError::from);
     let described = component.and_then(|component| describe(&team.store, &component, team));

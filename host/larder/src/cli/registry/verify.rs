@@ -1,4 +1,4 @@
-//! `larder verify`: checks what larder.lock records, without a registry.
+//! `larder verify`: checks the components in larder.lock, without a registry.
 
 use std::fmt::Display;
 
@@ -75,7 +75,7 @@ impl Verify {
         self.names.is_empty() || self.names.iter().any(|it| it.as_str() == name)
     }
 
-    /// Returns what is configured, and not recorded.
+    /// Returns the components that are configured and not recorded.
     fn missing(
         &self,
         lock: &LockFile,
@@ -116,7 +116,7 @@ impl Verify {
     }
 }
 
-/// Returns the trusted signers of a recorded component, or what is wrong with it.
+/// Returns the trusted signers of a recorded component, or what is wrong with the component.
 fn check(
     team: &TeamAccess<'_>,
     entry: &LockedComponent,

@@ -119,7 +119,7 @@ fn index(index: &IndexStatus) -> String {
     ))
 }
 
-/// Returns one line with the grants of a provider. None if it has none.
+/// Returns one line with the grants of a provider. None if the provider has no grants.
 fn grants(provider: &Provider) -> Option<String> {
     let grants = &provider.grants;
     let kinds = [

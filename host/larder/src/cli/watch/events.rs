@@ -1,4 +1,4 @@
-//! `larder watch --events`: what happens in a server.
+//! `larder watch --events`: prints the events of a server.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use super::{Watch, sleep};
 use crate::app::ShutdownSignals;
 use larder_client::{AdminEvents, ClientError};
 
-/// The delay before the connection is established again. It doubles each time, up to a limit.
+/// The delay before the connection is established again. The delay doubles each time, up to a limit.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 const MAX_RETRY_DELAY: Duration = Duration::from_secs(30);
 
@@ -27,7 +27,7 @@ struct Event {
     text: String,
 }
 
-/// Prints the events that fit the options, up to a number of them.
+/// Prints the events that match the options, up to a number of events.
 struct EventPrinter {
     kind: Option<String>,
     team: Option<String>,
@@ -51,7 +51,7 @@ impl Watch {
         };
         let timed_out = Outcome::success_if(self.count.is_none());
         let mut signals = ShutdownSignals::new();
-        // Without a first connection, there is nothing to wait for.
+        // Without a first connection, there are no events to wait for.
         let stream = printer.connect(&server).await?;
         out::note(&format!("larder: watching the events of {}", server.url));
         tokio::select! {
@@ -111,7 +111,7 @@ impl EventPrinter {
         }
     }
 
-    /// Prints an event, if it fits the options. Returns whether it was the last one.
+    /// Prints an event if it matches the options. Returns whether it was the last event.
     fn print(&mut self, data: &str) -> Result<bool, CommandError> {
         let Ok(event) = serde_json::from_str::<Event>(data) else {
             return Ok(false);

@@ -41,7 +41,7 @@ impl Conversion<'_> {
             self.error_at(&at, message);
         }
         admin::Config {
-            // Writing down the default address in the file means the same as leaving it out.
+            // If the file contains the default address, that has the same effect as if the file omits it.
             is_explicit: overrides.admin.is_some() || listen != Some(default),
             listen,
             hosts: raw

@@ -12,7 +12,7 @@ use larder_mcp::auth::{Algorithm, Audience, Config, Membership, Oauth, SecureUrl
 use larder_model::name::{Digest, Teams};
 use larder_model::resource::Caller;
 
-/// The maximum leeway for clock differences. A longer one would extend the lifetime of tokens.
+/// The maximum leeway for clock differences. A longer leeway would extend the lifetime of tokens.
 const MAX_LEEWAY: Duration = Duration::from_secs(300);
 /// The maximum refresh interval. Keys expire after an hour if their issuer does not answer, so one failed
 /// fetch must leave time for another.
@@ -47,7 +47,7 @@ pub(crate) fn validate_scope(scope: &str) -> Result<(), String> {
     }
 }
 
-/// Returns the teams of all callers who have several.
+/// Returns the teams of all callers who have several teams.
 pub(super) fn shared_teams(config: &Config, others: [&Teams; 2]) -> Vec<Teams> {
     let of_tokens = config.tokens.iter().map(|token| token.caller.teams.clone());
     let of_issuer = config
@@ -55,7 +55,7 @@ pub(super) fn shared_teams(config: &Config, others: [&Teams; 2]) -> Vec<Teams> {
         .iter()
         .filter_map(|oauth| match &oauth.membership {
             Membership::All(teams) => Some(teams.clone()),
-            // A caller may have any of them.
+            // A caller may have any of these teams.
             Membership::Claim { teams, .. } => {
                 Teams::of(teams.iter().map(|(_, team)| team.clone()))
             }
@@ -190,7 +190,7 @@ impl Conversion<'_> {
         raw: BTreeMap<String, Spanned<String>>,
     ) -> Option<Membership> {
         let mut raw: Vec<_> = raw.into_iter().collect();
-        // The order in the file decides, not that of the values.
+        // The order in the file decides, not the order of the values.
         raw.sort_by_key(|(_, name)| name.span().start);
         let mut teams = Vec::new();
         for (value, name) in raw {

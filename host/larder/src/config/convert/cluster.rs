@@ -15,9 +15,10 @@ use larder_cluster::{ClusterConfig, NatsCredentials, Prefix};
 use larder_model::name::TeamName;
 use larder_model::policy::{KeyValueGrant, Secret, Secrets};
 
-/// The shortest key. A key is used as it is, so it must not be a word.
+/// The minimum length of a key. A key is used without a derivation, so it must not be a word.
 const MIN_KEY_BYTES: usize = 32;
-/// The limits of a lease: a shorter one would expire while a machine is busy, and a longer one delays every takeover.
+/// The limits of a lease. A shorter lease would expire while a machine is busy, and a longer lease would delay every
+/// takeover.
 const LEASES: std::ops::RangeInclusive<Duration> =
     Duration::from_secs(1)..=Duration::from_secs(600);
 /// The maximum number of copies in NATS.
@@ -148,7 +149,7 @@ impl Conversion<'_> {
         };
         let selected = self.select_secrets(secrets, raw.get_ref());
         for name in raw.get_ref() {
-            // A secret that could not be loaded is empty, and was reported.
+            // A secret that could not be loaded is empty, and the error was already reported.
             let length = selected
                 .get(name.get_ref())
                 .map_or(0, |secret| secret.reveal().len());
@@ -188,7 +189,7 @@ impl Conversion<'_> {
         copies
     }
 
-    /// Warns of what replicas do not share.
+    /// Warns about state that replicas do not share.
     fn warn_of_unshared(&mut self, teams: &BTreeMap<TeamName, Team>) {
         for (team, config) in teams {
             for (name, provider) in &config.reconcile.providers {

@@ -25,8 +25,9 @@ pub(super) fn compiler(raw: Compiler, context: &ParseContext, env: &Env) -> Comp
     }
 }
 
-/// Returns the path of the running program, which compiles components in a child process. On Linux this works
-/// even if the file was replaced: another version would produce incompatible code.
+/// Returns the path of the running program, which compiles components in a child process. On Linux, the path leads to
+/// the running version even if the file was replaced. This matters because another version would produce incompatible
+/// code.
 fn program() -> PathBuf {
     let own = Path::new("/proc/self/exe");
     if cfg!(target_os = "linux") && own.exists() {

@@ -14,9 +14,8 @@ pub(super) struct ConnectionLimits {
 }
 
 impl Conversion<'_> {
-    /// Derives the limit that is not configured from the other one. Over HTTP/1.1 each open stream occupies a
-    /// connection, so there must be more connections than streams: otherwise streams alone could block all
-    /// requests.
+    /// Derives a limit that is not configured from the other limit. Over HTTP/1.1, each open stream occupies a
+    /// connection. So there must be more connections than streams: otherwise streams alone could block all requests.
     pub(super) fn connection_limits(&mut self, server: &Server) -> ConnectionLimits {
         let connections = server.connections.as_ref();
         let default_streams = connections.map_or(REQUEST_CONNECTIONS, |max| {

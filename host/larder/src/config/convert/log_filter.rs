@@ -1,5 +1,5 @@
-//! Checks the log filter. Its syntax accepts any word as the name of a module, so that a misspelt level would silence the
-//! log without an error.
+//! Checks the log filter. The syntax of the filter accepts any word as the name of a module. So a misspelt level would
+//! suppress all log lines without an error.
 
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::EnvFilter;

@@ -1,4 +1,4 @@
-//! The memory budget, and warnings of memory limits that the machine cannot reach, and that therefore limit nothing.
+//! The memory budget, and warnings about memory limits above the memory of the machine, which have no effect.
 
 use std::path::Path;
 
@@ -8,9 +8,9 @@ use super::Conversion;
 use crate::config::value::ByteSize;
 use larder_model::size;
 
-/// The smallest memory budget. One guest with the default limits and its answer fit into the double of it.
+/// The smallest memory budget. One guest with the default limits and its answer fit into twice this budget.
 const MIN_BUDGET: u64 = 64 << 20;
-/// The smallest default budget, and the default where the memory of the machine is not known.
+/// The smallest default budget, which is also the default if the memory of the machine is unknown.
 const MIN_DEFAULT_BUDGET: u64 = 256 << 20;
 
 impl Conversion<'_> {
@@ -84,7 +84,8 @@ fn limit_of_groups(groups: &str, root: &Path) -> Option<u64> {
             "memory" => (root.join("memory"), "memory.limit_in_bytes"),
             _ => return Vec::new(),
         };
-        // In a container the path may be that of the host, which is not visible; the root is then its own group.
+        // In a container, the path may be the path on the host, which is not visible. Then the root is the group of the
+        // container.
         let path = root.join(path.trim_start_matches('/'));
         let folders = path
             .ancestors()

@@ -14,8 +14,8 @@ use super::compiler;
 use larder_model::policy::{OwnFile, OwnFiles};
 use larder_sandbox::CacheLocation;
 
-/// Returns the files that are known before the teams are converted: all except their plugins folders and the state
-/// folder.
+/// Returns the files that are known before the teams are converted: all files except the plugins folders of the teams
+/// and the state folder.
 pub(super) fn of_host(file: &File, context: &ParseContext, env: &Env) -> OwnFiles {
     let mut own = OwnFiles::default();
     if let Some(configuration) = context.file_path() {
@@ -52,7 +52,7 @@ pub(super) fn of_host(file: &File, context: &ParseContext, env: &Env) -> OwnFile
     own
 }
 
-/// Adds the store, and the files with the keys of those whose signatures are trusted.
+/// Adds the store, and the files with the keys of trusted signers.
 #[cfg(feature = "registry")]
 fn add_registry_files(own: &mut OwnFiles, file: &File, context: &ParseContext) {
     if let Some(store) = &file.registries.store {

@@ -18,7 +18,7 @@ use larder_model::policy::{
 };
 use larder_model::tool::ToolName;
 
-/// Returns the configured limits, with `default` for those that are not set.
+/// Returns the configured limits. `default` has the values that are not set.
 pub(super) fn limits(default: &Limits, raw: &file::Limits) -> Limits {
     let memory = raw.memory.as_ref().map(|size| *size.get_ref());
     Limits {
@@ -131,7 +131,7 @@ impl Conversion<'_> {
         let Some(prefix) = raw else {
             return String::new();
         };
-        // With a name of one letter after it.
+        // The prefix is checked together with a name of one letter.
         if ToolName::parse(&format!("{}x", prefix.get_ref())).is_err() {
             let message =
                 "is no valid prefix: use letters, digits, `_` and `-`, fewer than 64 in total";
@@ -198,7 +198,7 @@ impl Conversion<'_> {
         }
     }
 
-    /// Converts one folder. Its default guest path is its own name, such as `/docs`.
+    /// Converts one folder. Its default guest path is the name of the folder, such as `/docs`.
     fn dir(&self, raw: &value::Dir) -> Dir {
         let host = self.context.folder.join(&raw.host);
         let default_guest = || {

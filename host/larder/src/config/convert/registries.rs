@@ -24,11 +24,11 @@ const MAX_CA: u64 = 1 << 20;
 /// How a team reaches registries.
 pub(super) struct TeamAccess {
     pub(super) access: Access,
-    /// Whether its components are in a store that other teams do not use.
+    /// Whether the components are in a store that other teams do not use.
     pub(super) has_own_store: bool,
 }
 
-/// What all teams have in common with regard to registries.
+/// The settings for registries that all teams share.
 pub(super) struct RegistrySettings {
     /// The permitted registries, with the credentials of the server.
     pub(super) access: Access,
@@ -38,12 +38,12 @@ pub(super) struct RegistrySettings {
     pub(super) lock_file: Option<PathBuf>,
     /// Whether exactly the content of the lock file is served.
     pub(super) is_locked: bool,
-    /// The lock file, if exactly its content is served and it can be read.
+    /// The lock file, if the server serves exactly its content and the file can be read.
     pub(super) lock: Option<LockFile>,
 }
 
 impl RegistrySettings {
-    /// Returns the folder of the store: the configured one, or one in the state folder.
+    /// Returns the folder of the store: the configured folder, or a folder in the state folder.
     pub(super) fn store_in(&self, state_dir: &Path) -> PathBuf {
         self.store
             .clone()
@@ -159,7 +159,7 @@ impl Conversion<'_> {
         Some(self.context.working_dir.join(folder).join("config.json"))
     }
 
-    /// Returns the access of a team: that of the server, with the team's own credentials.
+    /// Returns the access of a team: the access of the server, with the team's own credentials.
     pub(super) fn team_access(
         &mut self,
         access: &Access,
@@ -295,7 +295,7 @@ impl Conversion<'_> {
         self.error(at, message);
     }
 
-    /// Returns the credentials that name secrets.
+    /// Returns the credentials. The file contains only the names of their secrets.
     fn registry_credentials(
         &mut self,
         at: &Range<usize>,

@@ -1,4 +1,4 @@
-//! Converts `[secret.*]`. Error messages name the source of a secret, never its value.
+//! Converts `[secret.*]`. Error messages contain the source of a secret, never its value.
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
@@ -20,7 +20,7 @@ impl Conversion<'_> {
     pub(super) fn load_secrets(&mut self, raw: BTreeMap<Spanned<String>, file::Secret>) -> Secrets {
         let mut all = Vec::new();
         for (name, secret) in raw {
-            // A secret that cannot be loaded stays defined, so that references to it are not reported too.
+            // A secret that cannot be loaded stays defined, so that references to the secret are not reported too.
             let secret = self
                 .load_secret(&name, secret)
                 .unwrap_or_else(|| Secret::new(""));
@@ -94,7 +94,7 @@ impl Conversion<'_> {
     }
 }
 
-/// Reads a secret file, without the line break at its end, which editors add.
+/// Reads a secret file. Removes the line break at its end, which editors add.
 fn read_secret_file(path: &Path) -> Result<String, String> {
     let mut text = String::new();
     let result = std::fs::File::open(path)

@@ -9,14 +9,15 @@ use larder_mcp::ListenAddress;
 
 /// Where an address is written.
 pub(super) enum WrittenAt {
-    /// In the file, at this place.
+    /// In the file, at this position.
     File(Range<usize>),
     /// In this option of the command line.
     Option(&'static str),
 }
 
 impl Conversion<'_> {
-    /// Makes the path of a Unix socket absolute, checks it, and sets the permissions of its file. Other addresses stay.
+    /// Makes the path of a Unix socket absolute, checks the path, and sets the permissions of the socket's file. Other
+    /// addresses stay the same.
     pub(super) fn absolute_socket(
         &mut self,
         address: ListenAddress,

@@ -1,5 +1,5 @@
-//! Chooses the state folder for approvals. It must be outside the plugins folders: write access to a plugins
-//! folder must not be enough to approve requests.
+//! Chooses the state folder for approvals. The folder must be outside the plugins folders: write access to a plugins
+//! folder must not be sufficient to approve requests.
 
 use std::path::{Path, PathBuf};
 
@@ -33,7 +33,7 @@ impl Conversion<'_> {
         path
     }
 
-    /// Returns the default: the `STATE_DIRECTORY` of systemd, or the first of the folders below.
+    /// Returns the default: the `STATE_DIRECTORY` of systemd, or the first of the possible folders.
     fn default_state_dir(&self, overrides: &Overrides) -> PathBuf {
         let determined = overrides
             .state_dir
@@ -42,8 +42,8 @@ impl Conversion<'_> {
         determined.unwrap_or_else(|| self.default_state_dirs().swap_remove(0))
     }
 
-    /// Returns the folders that may be the state folder of a server: the XDG state folder, that of the home folder, and that
-    /// of the service. Empty if it is determined.
+    /// Returns the folders that may be the state folder of a server: the XDG state folder, the folder in the home
+    /// folder, and the folder of the service. Empty if the state folder is determined.
     pub(super) fn possible_state_dirs(
         &self,
         raw: Option<&Spanned<PathBuf>>,

@@ -1,5 +1,5 @@
-//! Converts teams. Each has its own plugins folder, grants and limits. A file without `[team.*]` describes
-//! one team, `default`.
+//! Converts teams. Each team has its own plugins folder, grants and limits. A file without `[team.*]` describes one
+//! team, `default`.
 
 use std::collections::BTreeMap;
 use std::mem;
@@ -223,8 +223,8 @@ impl Conversion<'_> {
         }
     }
 
-    /// Requires that the plugins folders of teams do not overlap: no team may put components into another
-    /// one's folder.
+    /// Requires that the plugins folders of teams do not overlap: no team may put components into the folder of another
+    /// team.
     fn check_folder_overlap(
         &mut self,
         at: &Range<usize>,
@@ -369,8 +369,8 @@ impl Conversion<'_> {
         }
     }
 
-    /// Returns the configured teams, or the implied ones. If neither exist, returns the team `default`, which
-    /// then is not configured, so that its view is empty.
+    /// Returns the configured teams, or the implied ones. If there are neither, returns the team `default`. This team
+    /// is not configured then, so its view is empty.
     pub(super) fn teams_or_implied(
         &mut self,
         raw: Option<&Spanned<Vec<Spanned<String>>>>,
@@ -381,7 +381,7 @@ impl Conversion<'_> {
             .unwrap_or_else(Teams::default_team)
     }
 
-    /// Returns the team `default` if it exists, or else the only team. `None` if there are several.
+    /// Returns the team `default` if it exists, otherwise the only team. `None` if there are several teams.
     pub(super) fn implied_teams(&self) -> Option<Teams> {
         let mut only = self.team_names.iter().take(2);
         match (only.next(), only.next()) {
@@ -394,7 +394,7 @@ impl Conversion<'_> {
         }
     }
 
-    /// Sets the order of teams that overrides those of all callers.
+    /// Sets the order of teams, which overrides the order of each caller.
     pub(super) fn set_team_order(&mut self, raw: Option<&Spanned<Vec<Spanned<String>>>>) {
         let Some(raw) = raw else { return };
         let teams: Option<Vec<_>> = raw

@@ -49,7 +49,7 @@ impl Conversion<'_> {
         })
     }
 
-    /// Converts one header. Errors name the header, never its value.
+    /// Converts one header. Error messages contain the name of the header, never its value.
     fn header(
         &mut self,
         name: &Spanned<String>,

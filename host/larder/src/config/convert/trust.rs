@@ -16,10 +16,10 @@ use larder_signature::{Identity, PublicKey, Trust, TrustRoot};
 
 /// The maximum size of a file with a key.
 const MAX_KEY: u64 = 64 << 10;
-/// The maximum size of a trust root. That of the public instance of Sigstore has less than 10 KiB.
+/// The maximum size of a trust root. The trust root of the public instance of Sigstore has less than 10 KiB.
 const MAX_ROOT: u64 = 1 << 20;
 
-/// Returns what verifies signatures by the rules of the server and of a team.
+/// Returns the verifier of signatures for the rules of the server and of a team.
 pub(super) fn verifier(server: &Rule, team: Option<Rule>) -> Arc<dyn SignatureVerifier> {
     let trust = Trust::new([server.clone()].into_iter().chain(team));
     if trust.is_empty() {
@@ -30,7 +30,7 @@ pub(super) fn verifier(server: &Rule, team: Option<Rule>) -> Arc<dyn SignatureVe
 }
 
 impl Conversion<'_> {
-    /// Converts the rule of the server or of a team. `before` is the rule of the server, if this is the one of a team.
+    /// Converts the rule of the server or of a team. If this is the rule of a team, `before` is the rule of the server.
     pub(super) fn trust_rule(
         &mut self,
         location: String,

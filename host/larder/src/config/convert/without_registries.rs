@@ -1,4 +1,4 @@
-//! What stands for registries and signatures in a program without the feature `registry`. `features` rejects a
+//! The replacement for registries and signatures in a program without the feature `registry`. `features` rejects a
 //! configuration that needs them: a rule about signatures that cannot be verified must not be ignored.
 
 use std::collections::BTreeMap;
@@ -27,11 +27,11 @@ pub(super) struct Rule;
 /// How a team reaches registries.
 pub(super) struct TeamAccess {
     pub(super) access: Access,
-    /// Whether its components are in a store that other teams do not use.
+    /// Whether the components are in a store that other teams do not use.
     pub(super) has_own_store: bool,
 }
 
-/// There are no registries.
+/// Without the feature, there are no registries.
 pub(super) struct RegistrySettings {
     pub(super) access: Access,
 }
@@ -81,7 +81,7 @@ impl Conversion<'_> {
         _: &RegistrySettings,
         _: Option<&TeamName>,
     ) -> Option<(ProviderName, ())> {
-        // `features` refuses both.
+        // `features` refuses both keys.
         _ = (&raw.component, &raw.update);
         None
     }
@@ -95,7 +95,7 @@ impl Conversion<'_> {
         _: &BTreeMap<ProviderName, ProviderConfig>,
         _: &Path,
     ) -> RegistryConfig {
-        // There are no credentials and no stores.
+        // Without the feature, there are no credentials and no stores.
         _ = (access.access, access.has_own_store);
         RegistryConfig
     }

@@ -1,4 +1,4 @@
-//! `[trust]`: whose signatures of components are trusted.
+//! `[trust]`: which signers of components are trusted.
 
 use std::path::PathBuf;
 
@@ -16,7 +16,7 @@ pub(in crate::config) struct Trust {
     pub(in crate::config) require: Option<Spanned<bool>>,
 }
 
-/// An identity in certificates, and who confirms it.
+/// An identity in certificates, and the issuer that confirms it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::config) struct Identity {

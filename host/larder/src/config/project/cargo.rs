@@ -1,4 +1,5 @@
-//! Rust projects: what `Cargo.toml` says of the component, and the crates in other folders that it is built from.
+//! Rust projects: the information about the component in `Cargo.toml`, and the crates in other folders from which it is
+//! built.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -21,7 +22,7 @@ pub(super) fn project(folder: &Path) -> Option<Project> {
         .and_then(|lib| lib.get("name"))
         .and_then(toml::Value::as_str);
     let file = lib.unwrap_or(package).replace('-', "_");
-    // An explicit target folder overrides any that the workspace or the machine configures.
+    // An explicit target folder overrides the target folder in the configuration of the workspace or the machine.
     let build = [
         "cargo",
         "build",
@@ -42,8 +43,9 @@ pub(super) fn project(folder: &Path) -> Option<Project> {
     })
 }
 
-/// The folders of all crates on which the crate in this folder depends by path, directly or indirectly, as far as they are
-/// outside of it. Empty if there is no manifest. Paths that do not exist are omitted: cargo reports them.
+/// The folders of all crates on which the crate in this folder depends by path, directly or indirectly, if these
+/// folders are outside of this folder. Empty if there is no manifest. Paths that do not exist are omitted: cargo
+/// reports them.
 pub(super) fn path_dependencies(folder: &Path) -> Vec<PathBuf> {
     let mut found = BTreeSet::new();
     let mut next = vec![folder.to_owned()];
@@ -83,7 +85,7 @@ fn direct_dependencies(folder: &Path) -> Vec<PathBuf> {
     dependencies.collect()
 }
 
-/// The folder of the workspace of this crate, and how it specifies a dependency.
+/// The folder of the workspace of this crate, and how the workspace specifies a dependency.
 fn of_workspace_above(folder: &Path, dependency: &str) -> Option<(PathBuf, toml::Value)> {
     folder.ancestors().find_map(|folder| {
         let manifest = manifest(folder)?;

@@ -1,5 +1,5 @@
-//! `[development]` in `larder-dev.toml`: a component that only `larder dev` uses. It loads the program when a guest
-//! starts, so that a save needs no new component.
+//! `[development]` in `larder-dev.toml`: a component that only `larder dev` uses. The component loads the program when
+//! a guest starts, so that no new component is built after a save.
 
 use std::path::{Path, PathBuf};
 
@@ -7,14 +7,14 @@ use serde::Deserialize;
 
 use crate::config::Diagnostic;
 
-/// How the development component of a project is built, and what its program is.
+/// How the development component of a project is built, and which program it loads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Development {
     /// The commands that build the development component.
     pub build: Vec<Vec<String>>,
     /// The development component.
     pub component: PathBuf,
-    /// Files and folders that it contains: their changes build it again.
+    /// Files and folders that the component contains: their changes cause a new build of the component.
     pub base: Vec<String>,
     /// Commands that run after each save. They prepare the program.
     pub prepare: Vec<Vec<String>>,
@@ -22,7 +22,7 @@ pub struct Development {
     pub program: PathBuf,
 }
 
-/// The section as it is written.
+/// The section in the form of the file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct DevelopmentSection {

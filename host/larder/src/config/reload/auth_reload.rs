@@ -1,6 +1,6 @@
-//! Reloads credentials from a file whose other sections may be invalid. Removing a credential must take
-//! effect whatever the state of the rest. Therefore no folder is accessed, and an invalid file adds no
-//! credentials but still removes those that it no longer contains.
+//! Reloads credentials from a file whose other sections may be invalid. Removing a credential must take effect
+//! independently of the other sections. Therefore no folder is accessed, and an invalid file adds no credentials, but
+//! credentials that it does not contain any more are still removed.
 
 use std::path::Path;
 
@@ -14,8 +14,8 @@ use larder_mcp::auth;
 pub struct AuthReload {
     /// The credentials that are valid from now on.
     pub auth: auth::Config,
-    /// The errors in the file. If there are any, `auth` contains those previous credentials that are still in
-    /// the file.
+    /// The errors in the file. If there are errors, `auth` contains the previous credentials that are still in the
+    /// file.
     pub error: Option<ConfigError>,
 }
 
@@ -146,7 +146,7 @@ mod tests {
         );
         check(&format!("[team.a]\nplugins = 'nowhere'\n{bob}"), "bob");
         check("[server]\nlisten = '0.0.0.0:80'\n", "");
-        // If credentials are invalid, none are added, but removed ones are still revoked.
+        // If credentials are invalid, no credentials are added, but removed credentials are still revoked.
         check(&format!("{ann}{new}color = 'red'\n"), "ann and an error");
         check(
             &format!("{ann}{OAUTH}refresh = 'often'\n"),

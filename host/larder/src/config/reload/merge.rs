@@ -1,5 +1,5 @@
-//! Decides for each part of the configuration whether a running server changes it. Every field is named here, so a new
-//! one cannot be forgotten: without a decision about it, this file does not compile.
+//! Decides for each part of the configuration whether a running server changes it. Every field is named here, so that a
+//! new field cannot be forgotten: without a decision about a new field, this file does not compile.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,12 +16,12 @@ use larder_sandbox as sandbox;
 struct Merge(BTreeSet<String>);
 
 impl Config {
-    /// Combines this configuration, which is in effect, with what a reload changes in it.
+    /// Combines this configuration, which is in effect, with the changes of a reload.
     pub(in crate::config) fn merge(&self, fresh: Self) -> ConfigReload {
         let mut merge = Merge::default();
         let config = Self {
             teams: merge.teams(&self.teams, fresh.teams),
-            // Its key is reported with the approvals, which are in this folder.
+            // The key is reported with the approvals, which are in this folder.
             state_dir: self.state_dir.clone(),
             default_state_dirs: self.default_state_dirs.clone(),
             registry_store: if self.state_dir == fresh.state_dir {
@@ -31,7 +31,7 @@ impl Config {
                     fresh.registry_store,
                 )
             } else {
-                // The default is in the state folder, whose change is reported with the approvals.
+                // The default is in the state folder. A change of the state folder is reported with the approvals.
                 self.registry_store.clone()
             },
             local_caller: if self.is_over_stdio {
@@ -57,7 +57,7 @@ impl Config {
             change_detector: merge.keep("watch", &self.change_detector, fresh.change_detector),
             sandbox: merge.sandbox(&self.sandbox, fresh.sandbox),
             shutdown_grace: fresh.shutdown_grace,
-            // It concerns the start only.
+            // This value concerns only the start.
             ready_timeout: fresh.ready_timeout,
             log: merge.log(&self.log, fresh.log),
             file: fresh.file,
@@ -75,7 +75,7 @@ impl Config {
 }
 
 impl Merge {
-    /// Keeps what needs a restart, and reports its key if the file has another value.
+    /// Keeps a value that needs a restart, and reports its key if the file has another value.
     fn keep<T: PartialEq + Clone>(&mut self, key: impl Into<String>, running: &T, fresh: T) -> T {
         if *running == fresh {
             return fresh;
@@ -108,7 +108,7 @@ impl Merge {
         self.keep("cluster", &running.cluster, fresh)
     }
 
-    /// Teams are added and removed. Those that stay change in part.
+    /// Teams are added and removed. Teams that stay change only in part.
     fn teams(
         &mut self,
         running: &BTreeMap<TeamName, Team>,
@@ -156,7 +156,7 @@ impl Merge {
             own_files: fresh.own_files,
             parse_grant_request: fresh.parse_grant_request,
             requires_settings: fresh.requires_settings,
-            // Both belong to the folder, whose change is reported already.
+            // Both belong to the folder, whose change is already reported.
             relative_to: running.relative_to.clone(),
             approvals: if has_same_folder {
                 let has_same_key = running.approvals.key() == fresh.approvals.key();
@@ -211,7 +211,7 @@ impl Merge {
             shutdown_grace: fresh.shutdown_grace,
             request_log: fresh.request_log,
             trusted_proxies: fresh.trusted_proxies,
-            // Credentials have a reload of their own. What counts here is whether some were required before.
+            // Credentials have a reload of their own. Here it only matters whether credentials were required before.
             auth: if fresh.auth.is_empty() {
                 running.auth.clone()
             } else {
@@ -243,7 +243,7 @@ impl Merge {
         sandbox::Config {
             slots: self.keep("server.guests", &running.slots, fresh.slots),
             memory: self.keep("server.memory", &running.memory, fresh.memory),
-            // It is kept as a part of the log.
+            // The value is kept as a part of the log.
             log: running.log,
             compiler: self.keep("compiler", &running.compiler, fresh.compiler),
         }

@@ -1,4 +1,4 @@
-//! Tests of what changes or replaces values of the file: the command line, variables, and tables of settings.
+//! Tests of options that change or replace values of the file: the command line, variables, and tables of settings.
 
 use super::*;
 
@@ -28,7 +28,7 @@ fn the_command_line_overrides_the_file() {
         plugins: Some("gone".into()),
         ..Overrides::default()
     };
-    // A server waits for a missing folder; commands that run once report it.
+    // A server waits for a missing folder. Commands that run once report the missing folder.
     check_with("", &gone, expect!["no error"]);
     let error = folder
         .read_with("", &[], &gone)

@@ -350,7 +350,7 @@ fn a_team_with_credentials_of_its_own_has_a_store_of_its_own() {
     let config = folder.read(&own);
     assert_eq!(store(&config, "a"), config.registry_store.join("teams/a"));
     assert_eq!(store(&config, "b"), config.registry_store);
-    // A reload of the configuration applies it at once.
+    // A reload of the configuration applies the change at once.
     let reloaded = folder.read(&with("")).merge(config).config;
     assert_eq!(
         store(&reloaded, "a"),

@@ -27,7 +27,7 @@ pub(in crate::config) struct SocketMode(pub(in crate::config) u32);
 
 impl<'de> Deserialize<'de> for SocketMode {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // A TOML number without quotes would be decimal.
+        // A TOML number without quotes would be read as decimal.
         let text = String::deserialize(deserializer)?;
         let mode = u32::from_str_radix(&text, 8)
             .ok()
@@ -72,7 +72,7 @@ impl<'de> Deserialize<'de> for ServerUrl {
     }
 }
 
-/// A name under which clients reach the server, with or without a port: `docs.example.com`.
+/// A name with which clients reach the server, with or without a port: `docs.example.com`.
 #[derive(Debug, Clone)]
 pub(in crate::config) struct ServerName(pub(in crate::config) String);
 

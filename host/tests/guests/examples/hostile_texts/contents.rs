@@ -1,4 +1,4 @@
-//! Contents that attack what shows them: Markdown, HTML, SVG, JSON, text and binary data.
+//! Contents that attack the program that shows them: Markdown, HTML, SVG, JSON, text and binary data.
 
 use guests::*;
 
@@ -110,7 +110,7 @@ const LINKS: &str = "\
 ```
 ";
 
-/// Markdown for which a careless parser needs quadratic time, or a deep stack.
+/// Markdown for which a simple parser needs quadratic time, or a deep stack.
 fn nested_markdown() -> String {
     [
         "> ", "* ", "[", "*a_ ", "![", "`", "<a ", "\\", "| ", "((", "1. ",

@@ -8,7 +8,7 @@ pub(crate) fn origin() -> String {
     host::setting("origin").unwrap_or_else(|| "http://127.0.0.1:9".to_owned())
 }
 
-/// All of them.
+/// All texts of this file.
 pub(crate) fn texts() -> Vec<String> {
     let zalgo = format!("a{}", "\u{300}\u{325}".repeat(100));
     MARKUP
@@ -40,7 +40,7 @@ const MARKUP: [&str; 18] = [
     "<details open ontoggle=window.attacked='toggle'><summary>x</summary></details>",
 ];
 
-/// Characters that reverse, hide or end what stands beside them.
+/// Characters that reverse, hide or end the text next to them.
 const CHARACTERS: [&str; 8] = [
     "approved \u{202e}detcejer\u{2066} and \u{2067} right",
     "\u{200f}\u{202b}\u{2068}never closed",

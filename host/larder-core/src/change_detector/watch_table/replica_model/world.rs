@@ -13,7 +13,7 @@ use crate::change_detector::known_content::Answer;
 use crate::replicas::{ReplicaEvent, TeamReplicas};
 use larder_model::uri::Uri;
 
-/// Who can poll which URI.
+/// Which replica can poll which URI.
 type Offers = [[bool; URIS]; REPLICAS];
 
 #[derive(Default)]
@@ -31,7 +31,7 @@ pub(super) struct World {
 struct Replica {
     table: WatchTable,
     listeners: BTreeMap<usize, Listener>,
-    /// What its provider sees.
+    /// The content that the provider of this replica has.
     seen: [u32; URIS],
     fails: bool,
     in_flight: Vec<(Check, u32)>,
@@ -40,21 +40,21 @@ struct Replica {
     inbox: Vec<ReplicaEvent>,
     /// Whether events may have been lost.
     has_gap: bool,
-    /// Who can poll, as far as it knows.
+    /// Which replicas can poll, according to the messages that this replica received.
     known_offers: Offers,
 }
 
 /// A client that watches a URI.
 #[derive(Default)]
 struct Listener {
-    /// What it read last. None until it is told that it is subscribed.
+    /// The content that it read last. None until the client is told that it is subscribed.
     read: Option<u32>,
     is_notified: bool,
     notifications: usize,
     changes: usize,
 }
 
-/// What a replica knows of the others.
+/// The state that a replica has of the other replicas.
 struct Others {
     me: usize,
     offers: Offers,
@@ -286,8 +286,8 @@ impl World {
         }
     }
 
-    /// A client reads a URI. Where content repeats, it reads what the last check found: a read between two checks that find
-    /// the same is the known limit of comparing.
+    /// A client reads a URI. Where content repeats, the client gets the content that the last check found: comparing
+    /// cannot find a change that is undone before the next check, and this limit is known.
     fn read_one(&mut self, at: usize, number: usize) {
         let replica = &mut self.replicas[at];
         let content = match (self.mode, replica.table.state(&uri(number))) {
@@ -393,7 +393,7 @@ impl World {
         self.replicas[at].listeners[&uri].notifications
     }
 
-    /// Lets all messages arrive and all checks end, after the last change.
+    /// After the last change: lets all messages arrive and all checks end.
     pub(super) fn settle(&mut self) {
         for at in 0..REPLICAS {
             self.replicas[at].fails = false;
@@ -404,7 +404,7 @@ impl World {
             for at in 0..REPLICAS {
                 self.step(Step::Learn(at));
                 self.step(Step::Notice(at));
-                // What others poll is compared at long intervals.
+                // URIs that other replicas poll are compared at long intervals.
                 if n == 6 && polls_less {
                     self.replicas[at].table.start_comparison(Instant::now());
                 }

@@ -1,5 +1,5 @@
-//! Makes WIT values of the bytes of an input. Texts are chosen from a list of critical ones, or taken as they are. When the
-//! input ends, all that is left is zero: no items, no options, and empty texts.
+//! Creates WIT values from the bytes of an input. Texts are chosen from a list of critical texts, or taken from the
+//! input. After the end of the input, all remaining values are zero: no items, no options, and empty texts.
 
 use crate::bindings::exports::larder::provider::{
     prompt_provider as prompts, resource_provider as resources, search_provider as search,
@@ -12,7 +12,7 @@ use crate::bindings::larder::provider::{
 /// A secret of the provider, which its texts contain often.
 pub(super) const SECRET: &str = "hunter2-hunter2";
 
-/// Texts that are valid or almost valid somewhere.
+/// Texts that are valid or almost valid for some type.
 const TEXTS: &[&str] = &[
     "",
     "x://host/a",
@@ -57,9 +57,9 @@ const TEXTS: &[&str] = &[
     "10MiB",
     "true",
 ];
-/// From this byte on, a byte is the length of a long text. It repeats a character, or the secret.
+/// From this byte on, a byte is the length of a long text. The text repeats a character or the secret.
 const LONG: u8 = 0xf8;
-/// From this byte on, a byte is the length of a text that follows. Smaller ones choose one of `TEXTS`.
+/// From this byte on, a byte is the length of a text that follows. Smaller bytes choose a text of `TEXTS`.
 const RAW: u8 = 0x60;
 
 /// The rest of an input.
@@ -85,7 +85,7 @@ impl<'a> Input<'a> {
     }
 }
 
-/// A value that can be made of the bytes of an input.
+/// A value that can be created from the bytes of an input.
 pub(super) trait Generate {
     fn generate(input: &mut Input<'_>) -> Self;
 }
@@ -156,7 +156,7 @@ macro_rules! records {
     };
 }
 
-/// Implements `Generate` for enums and variants. The number after a case says that it has a value.
+/// Implements `Generate` for enums and variants. The number after a case says that the case has a value.
 macro_rules! variants {
     ($($type:path { $($case:ident $(($count:literal))?),* })*) => {
         $(impl Generate for $type {
@@ -176,7 +176,7 @@ macro_rules! lists {
     ($($type:ty),*) => {
         $(impl Generate for Vec<$type> {
             fn generate(input: &mut Input<'_>) -> Self {
-                // Mostly few items, and now and then more than any limit.
+                // Mostly few items, and sometimes more items than any limit.
                 let count = match input.byte() {
                     255 => 1_100,
                     byte => usize::from(byte % 12),
