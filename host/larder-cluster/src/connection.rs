@@ -1,12 +1,13 @@
 //! The connection to NATS. It is made in the background. After each loss it is made again, until the server stops.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_nats::jetstream::Context;
 use async_nats::{Client, ConnectOptions, Event, Server, jetstream};
 use futures_util::FutureExt as _;
+use parking_lot::{Mutex, MutexGuard};
 use percent_encoding::percent_decode_str;
 use tokio::sync::watch;
 
@@ -116,9 +117,7 @@ impl Connection {
 
 impl ConnectionState {
     fn last_error(&self) -> MutexGuard<'_, Option<String>> {
-        self.last_error
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.last_error.lock()
     }
 
     fn on_event(&self, event: &Event) {

@@ -1,8 +1,8 @@
 //! Events of other replicas that wait for the change detector of a team.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use larder_core::replicas::ReplicaEvent;
@@ -20,7 +20,7 @@ pub(crate) struct Inbox {
 impl Inbox {
     /// Adds an event. If there is no room, or if events were lost, one comparison replaces all waiting events.
     pub(crate) fn push(&self, event: ReplicaEvent) {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self.waiting.lock();
         let is_compared_anyway = waiting.front() == Some(&ReplicaEvent::CompareAll);
         if event == ReplicaEvent::CompareAll || waiting.len() == CAPACITY {
             waiting.clear();
@@ -35,12 +35,7 @@ impl Inbox {
     /// Returns the next event. For a single consumer.
     pub(crate) async fn next(&self) -> ReplicaEvent {
         loop {
-            if let Some(event) = self
-                .waiting
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .pop_front()
-            {
+            if let Some(event) = self.waiting.lock().pop_front() {
                 return event;
             }
             self.ready.notified().await;

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 use std::fmt::Display;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Instant;
 
+use parking_lot::{Mutex, MutexGuard};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::sync::{Mutex as AsyncMutex, Notify};
@@ -82,7 +83,7 @@ impl Node {
 
     /// The state of this replica, and its knowledge about other replicas. The lock is held only for computations.
     pub(crate) fn replica(&self) -> MutexGuard<'_, Replica> {
-        self.replica.lock().unwrap_or_else(PoisonError::into_inner)
+        self.replica.lock()
     }
 
     /// The subject of this name, in this deployment.
@@ -234,6 +235,6 @@ impl Node {
     }
 
     fn inboxes(&self) -> MutexGuard<'_, HashMap<TeamName, Weak<Inbox>>> {
-        self.inboxes.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inboxes.lock()
     }
 }

@@ -2,8 +2,8 @@
 //! the receivers detect.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 
@@ -79,7 +79,7 @@ impl Outbox {
     }
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<(u64, TeamEvent)>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        self.waiting.lock()
     }
 }
 

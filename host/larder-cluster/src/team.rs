@@ -1,10 +1,11 @@
 //! The messages from one team to the same team on other replicas.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 
 use crate::inbox::Inbox;
 use crate::node::Node;
@@ -43,7 +44,7 @@ impl TeamReplicas for TeamConnection {
     fn watch(&self, added: &[Uri], removed: &[Uri]) {
         let added = self.hashes(added);
         let removed = self.hashes(removed);
-        let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut watched = self.watched.lock();
         removed.iter().for_each(|hash| _ = watched.remove(hash));
         watched.extend(added.iter().copied());
         drop(watched);
@@ -71,10 +72,7 @@ impl TeamReplicas for TeamConnection {
 
 impl Drop for TeamConnection {
     fn drop(&mut self) {
-        let watched = self
-            .watched
-            .get_mut()
-            .unwrap_or_else(PoisonError::into_inner);
+        let watched = self.watched.get_mut();
         let watched: Vec<_> = watched.drain().collect();
         self.node.watch(&[], &watched);
     }

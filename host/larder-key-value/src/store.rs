@@ -3,9 +3,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use super::bucket::{BucketName, MAX_KEY};
@@ -71,7 +72,7 @@ impl KeyValueStore {
         let inner = self.0.clone();
         let loaded = self.0.write_thread.run(move || {
             let loaded = inner.file.run_if_exists(usage)?;
-            let mut current = lock(&inner.usage);
+            let mut current = inner.usage.lock();
             for (name, usage) in loaded {
                 if let Ok(name) = ProviderName::parse(&name) {
                     current.entry(name).or_insert(usage);
@@ -86,7 +87,7 @@ impl KeyValueStore {
 
     /// Returns what each provider stores. Providers without a component are included.
     pub fn usage(&self) -> BTreeMap<ProviderName, Usage> {
-        lock(&self.0.usage).clone()
+        self.0.usage.lock().clone()
     }
 
     /// Returns a value.
@@ -193,7 +194,7 @@ impl KeyValueStore {
         limits: &KeyValueLimits,
     ) {
         let now = Instant::now();
-        let mut next = lock(&share.next_expiry);
+        let mut next = share.next_expiry.lock();
         if next.is_none_or(|next| next <= now) {
             *next = Some(now + EXPIRY_INTERVAL);
             drop(next);
@@ -243,7 +244,7 @@ impl KeyValueStore {
     }
 
     fn share(&self, provider: &ProviderName) -> Arc<ProviderShare> {
-        let mut providers = lock(&self.0.providers);
+        let mut providers = self.0.providers.lock();
         providers
             .entry(provider.clone())
             .or_insert_with(|| Arc::new(ProviderShare::new()))
@@ -264,7 +265,7 @@ impl Inner {
     }
 
     fn record(&self, changed: BTreeMap<ProviderName, Usage>) {
-        let mut current = lock(&self.usage);
+        let mut current = self.usage.lock();
         for (provider, usage) in changed {
             match usage.keys {
                 0 => _ = current.remove(&provider),
@@ -295,8 +296,4 @@ fn now() -> u64 {
     SystemTime::UNIX_EPOCH
         .elapsed()
         .map_or(0, |time| time.as_secs())
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

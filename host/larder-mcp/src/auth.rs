@@ -17,13 +17,14 @@ mod url;
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
 use arc_swap::ArcSwap;
 use http::HeaderMap;
 use http::header;
 use http::request::Parts;
+use parking_lot::Mutex;
 
 use tokio::sync::watch;
 

@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
 
 use super::elsewhere::Elsewhere;
@@ -90,7 +91,7 @@ impl CancellableRequests {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Id, CancellationToken>> {
-        self.tokens.lock().unwrap_or_else(PoisonError::into_inner)
+        self.tokens.lock()
     }
 }
 

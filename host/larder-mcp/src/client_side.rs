@@ -3,8 +3,9 @@
 
 mod requests;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
@@ -48,10 +49,7 @@ impl LegacyClientSide {
 
     /// Sets the lowest severity of log messages.
     pub(super) fn set_log_level(&self, level: Severity) {
-        *self
-            .log_level
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = Some(level);
+        *self.log_level.lock() = Some(level);
     }
 
     /// Sets the lowest severity of log messages by its name. A name that the protocol does not define is ignored.
@@ -63,10 +61,7 @@ impl LegacyClientSide {
 
     /// The name of the severity that the client chose.
     pub(super) fn log_level_name(&self) -> Option<&'static str> {
-        let level = *self
-            .log_level
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let level = *self.log_level.lock();
         level.and_then(level_name)
     }
 
@@ -88,10 +83,7 @@ impl LegacyClientSide {
     /// Returns the client's side of a call, and its log messages.
     pub(super) fn interaction(&self) -> (Interaction, mpsc::Receiver<LogMessage>) {
         let (sender, receiver) = mpsc::channel(LOG_QUEUE);
-        let level = *self
-            .log_level
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let level = *self.log_level.lock();
         let capabilities = self.capabilities.clone();
         let log_level = Some(level.unwrap_or(DEFAULT_LEVEL));
         (

@@ -8,7 +8,7 @@ mod notification_log;
 mod request_stream;
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use super::message::Id;
 use super::rpc_error::{INVALID_REQUEST, RpcError};
@@ -18,6 +18,7 @@ pub(super) use event_ids::{EventIds, RUN_LENGTH, replica_of};
 use larder_model::resource::Caller;
 use larder_model::uri::Uri;
 pub(super) use notification_log::{LogPosition, LoggedEvents, NotificationLog};
+use parking_lot::{Mutex, MutexGuard};
 pub(super) use request_stream::{RequestStream, StreamReader};
 
 /// Number of the notification stream. The streams of requests have numbers from one on.
@@ -116,7 +117,7 @@ impl Replay {
     }
 
     fn earlier(&self) -> MutexGuard<'_, Option<EarlierEvents>> {
-        self.earlier.lock().unwrap_or_else(PoisonError::into_inner)
+        self.earlier.lock()
     }
 
     /// The run of the server to which an event belongs, if the event belongs to this session.
@@ -158,7 +159,7 @@ impl Replay {
 
     /// Opens the stream of a request.
     pub(super) fn open(&self, request: Id, caller: Caller) -> Arc<RequestStream> {
-        let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut streams = self.streams.lock();
         let ended = streams
             .recent
             .iter()
@@ -229,7 +230,7 @@ impl Replay {
         event_number: u64,
         caller: &Caller,
     ) -> Result<StreamReader, NoStream> {
-        let streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        let streams = self.streams.lock();
         if stream_number > streams.opened {
             return Err(NoStream::Unknown);
         }
@@ -449,6 +450,6 @@ mod tests {
             ),
             Ok("stream")
         );
-        assert!(replay.streams.lock().unwrap().recent.len() <= MAX_ENDED + 1);
+        assert!(replay.streams.lock().recent.len() <= MAX_ENDED + 1);
     }
 }

@@ -12,10 +12,11 @@ mod store;
 mod stored_bytes;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 
 use http::StatusCode;
+use parking_lot::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
 
 use super::cancellation::CancellableRequests;
@@ -356,7 +357,7 @@ impl<W> Sessions<W> {
     }
 
     fn lock(&self) -> MutexGuard<'_, Table<W>> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+        self.table.lock()
     }
 }
 

@@ -1,9 +1,10 @@
 //! The resource subscriptions of a legacy client.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use futures_util::future::BoxFuture;
+use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 
 use super::Endpoint;
@@ -180,7 +181,7 @@ impl Subscriptions {
     }
 
     fn uris(&self) -> MutexGuard<'_, HashMap<Uri, bool>> {
-        self.uris.lock().unwrap_or_else(PoisonError::into_inner)
+        self.uris.lock()
     }
 }
 

@@ -68,7 +68,8 @@ impl BlockingThreads {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::{Mutex, mpsc};
+    use parking_lot::Mutex;
+    use std::sync::mpsc;
     use std::time::Duration;
 
     use super::*;
@@ -81,7 +82,7 @@ mod tests {
         for _ in 0..2 {
             let held = held.clone();
             // Blocks until the sender is dropped.
-            let blocked = threads.run(move || _ = held.lock().unwrap().recv());
+            let blocked = threads.run(move || _ = held.lock().recv());
             assert!(
                 tokio::time::timeout(Duration::from_millis(10), blocked)
                     .await

@@ -1,7 +1,9 @@
 //! Health of the server: current problems, and whether the server should receive requests.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
 
 /// The current problems, by the part of the server that reported them. Clones share the same problems.
 #[derive(Debug, Clone, Default)]
@@ -70,6 +72,6 @@ impl Health {
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, HealthProblem>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }

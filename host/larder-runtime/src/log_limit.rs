@@ -3,9 +3,10 @@
 
 use std::collections::HashMap;
 use std::hash::Hash;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::time::Instant;
 
@@ -96,7 +97,7 @@ impl<K: Eq + Hash + Clone + Send + 'static> Suppressor<K> {
 
     /// Like [`Self::is_first`], for several lines at once.
     pub fn is_first_of(&self, times: u64, kind: K, subject: &str) -> bool {
-        let mut state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.0.state.lock();
         let now = Instant::now();
         let is_quiet = |known: &Kind| {
             known.repeats.times == 0
@@ -154,7 +155,7 @@ impl<K: Eq + Hash + Clone + Send + 'static> Inner<K> {
     /// Logs the summaries. Returns false if there are no summaries, so that the task ends.
     fn log_summaries(&self) -> bool {
         let mut summaries = Vec::new();
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         for (kind, known) in &mut state.kinds {
             if known.repeats.times > 0 {
                 summaries.push((kind.clone(), std::mem::take(&mut known.repeats)));
@@ -188,14 +189,13 @@ mod tests {
         let summarize = move |kind: &char, repeats: &Repeats| {
             summaries
                 .lock()
-                .unwrap()
                 .push((*kind, repeats.times, repeats.last.clone()));
         };
         (Suppressor::new(drain, summarize), log)
     }
 
     fn take(log: &Log) -> Vec<(char, u64, String)> {
-        let mut taken = std::mem::take(&mut *log.lock().unwrap());
+        let mut taken = std::mem::take(&mut *log.lock());
         taken.sort();
         taken
     }

@@ -12,8 +12,10 @@ mod report;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::hash::{BuildHasher as _, RandomState};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use parking_lot::{Mutex, MutexGuard};
 
 pub use self::charge::MemoryCharge;
 pub use self::report::MemoryReport;
@@ -160,7 +162,7 @@ impl MemoryBudget {
 
     /// Returns the memory of a team.
     pub fn team(&self, name: &TeamName) -> TeamMemory {
-        let mut teams = self.0.teams.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut teams = self.0.teams.lock();
         if let Some(team) = teams.get(name) {
             return team.clone();
         }
@@ -310,10 +312,7 @@ impl TeamMemory {
     }
 
     fn callers(&self) -> MutexGuard<'_, HashMap<u64, u64>> {
-        self.0
-            .callers
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.0.callers.lock()
     }
 }
 

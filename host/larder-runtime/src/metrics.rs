@@ -20,8 +20,10 @@ mod value;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::SystemTime;
+
+use parking_lot::Mutex;
 
 pub use prometheus_client::registry::Registry;
 
@@ -120,7 +122,7 @@ impl Metrics {
         value: impl Fn() -> u64 + Send + Sync + 'static,
     ) {
         let value: Gauge = Arc::new(value);
-        lock(&self.0.gauges).insert(name, value.clone());
+        self.0.gauges.lock().insert(name, value.clone());
         self.register(
             name,
             help,
@@ -151,7 +153,7 @@ impl Metrics {
     /// The value of a gauge that was registered with [`Self::register_gauge`]; 0 if there is no gauge of this name.
     pub fn gauge(&self, name: &str) -> u64 {
         // The gauge is not called under the lock, because its value may need locks of its own.
-        let gauge = lock(&self.0.gauges).get(name).cloned();
+        let gauge = self.0.gauges.lock().get(name).cloned();
         gauge.map_or(0, |value| value())
     }
 
@@ -167,7 +169,7 @@ impl Metrics {
 
     /// Registers a family.
     pub fn register(&self, name: &'static str, help: &'static str, family: ComputedFamily) {
-        lock(&self.0.registry).register(name, help, family);
+        self.0.registry.lock().register(name, help, family);
     }
 
     /// Writes all metrics, and the metrics of another registry, which must not have families of the same name.
@@ -176,12 +178,8 @@ impl Metrics {
         format: TextFormat,
         other: Option<&Registry>,
     ) -> Result<String, fmt::Error> {
-        format.encode([&*lock(&self.0.registry)].into_iter().chain(other))
+        format.encode([&*self.0.registry.lock()].into_iter().chain(other))
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

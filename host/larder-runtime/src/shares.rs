@@ -6,8 +6,10 @@ mod waiting;
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, PoisonError};
+
+use parking_lot::Mutex;
 
 use self::waiting::{Waiter, WaitingList};
 use crate::ledger::{Ledger, SeveralTeams};
@@ -144,7 +146,7 @@ impl Shares {
 
     /// Returns the shares of a team.
     pub fn team(&self, name: &TeamName) -> TeamShares {
-        let mut teams = self.0.teams.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut teams = self.0.teams.lock();
         let account = match teams.get(name) {
             Some(account) => account.clone(),
             None => teams.entry(name.clone()).or_default().clone(),

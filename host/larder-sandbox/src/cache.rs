@@ -18,9 +18,10 @@ use std::fs::File;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, SystemTime};
 
+use parking_lot::Mutex;
 use tempfile::{NamedTempFile, TempDir};
 use wasmtime::component::Component;
 use wasmtime::{Engine, Module};
@@ -122,7 +123,7 @@ impl<T> Default for Pins<T> {
 
 impl<T> Pins<T> {
     fn pin(&self, name: String) -> Arc<Pin<T>> {
-        let mut pinned = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pinned = self.0.lock();
         pinned.retain(|_, pin| pin.strong_count() > 0);
         let pin = pinned
             .get(&name)
@@ -133,7 +134,7 @@ impl<T> Pins<T> {
     }
 
     fn is_pinned(&self, name: &str) -> bool {
-        let pinned = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let pinned = self.0.lock();
         pinned.get(name).is_some_and(|pin| pin.strong_count() > 0)
     }
 }

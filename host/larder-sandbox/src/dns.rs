@@ -57,7 +57,7 @@ impl DnsLookups {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
+    use parking_lot::Mutex;
     use std::sync::mpsc;
     use std::time::Duration;
 
@@ -92,9 +92,9 @@ mod tests {
             let started = started.clone();
             let held = held.clone();
             let cancelled = lookups.run(move || {
-                *started.lock().unwrap() += 1;
+                *started.lock() += 1;
                 // Blocks until the sender is dropped.
-                _ = held.lock().unwrap().recv();
+                _ = held.lock().recv();
             });
             assert!(
                 tokio::time::timeout(Duration::from_millis(10), cancelled)
@@ -102,7 +102,7 @@ mod tests {
                     .is_err()
             );
         }
-        assert!(*started.lock().unwrap() <= MAX_PER_PROVIDER);
+        assert!(*started.lock() <= MAX_PER_PROVIDER);
         assert_eq!(
             lookups.permits.available_permits(),
             0,
@@ -123,7 +123,7 @@ mod tests {
             .collect();
         for lookups in revisions.iter().cycle().take(16 * MAX_PER_PROVIDER) {
             let held = held.clone();
-            let blocked = lookups.run(move || _ = held.lock().unwrap().recv());
+            let blocked = lookups.run(move || _ = held.lock().recv());
             assert!(
                 tokio::time::timeout(Duration::from_millis(1), blocked)
                     .await

@@ -9,9 +9,10 @@ use std::collections::HashMap;
 use std::future::poll_fn;
 use std::io;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::Semaphore;
 
@@ -64,7 +65,7 @@ impl FolderThreadsByProvider {
         provider: &ProviderName,
         shares: &TeamShares,
     ) -> Arc<FolderThreads> {
-        let mut by_provider = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut by_provider = self.0.lock();
         let key = (team.clone(), provider.clone());
         if !by_provider.contains_key(&key) {
             by_provider.retain(|_, threads| Arc::strong_count(threads) > 1);
@@ -107,7 +108,7 @@ impl Reservation {
     }
 
     fn lock(&self) -> MutexGuard<'_, Weak<Taken>> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+        self.taken.lock()
     }
 }
 

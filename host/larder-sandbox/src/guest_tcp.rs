@@ -7,9 +7,10 @@ mod streams;
 use std::collections::HashMap;
 use std::future::ready;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::{Mutex, MutexGuard};
 use wasmtime_wasi::WasiCtxBuilder;
 use wasmtime_wasi::sockets::SocketAddrUse;
 
@@ -218,5 +219,5 @@ impl GuestTcp {
 }
 
 fn lock(pinned: &Mutex<PinnedAddresses>) -> MutexGuard<'_, PinnedAddresses> {
-    pinned.lock().unwrap_or_else(PoisonError::into_inner)
+    pinned.lock()
 }

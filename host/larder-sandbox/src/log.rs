@@ -5,9 +5,10 @@
 
 mod level;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 use tokio::io::AsyncWrite;
 use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
 use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
@@ -80,8 +81,8 @@ impl Log {
         state.tail.clear();
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, LogState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> parking_lot::MutexGuard<'_, LogState> {
+        self.0.lock()
     }
 
     pub(super) fn line(&self, level: LogLevel, text: &str) {
@@ -288,7 +289,7 @@ impl LogStream {
     }
 
     fn write_bytes(&self, bytes: &[u8]) {
-        let mut line = self.line.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut line = self.line.lock();
         let mut state = self.log.lock();
         if self.level == LogLevel::Warn {
             state.keep_tail(bytes);
@@ -301,8 +302,7 @@ impl Drop for LogStream {
     fn drop(&mut self) {
         // The stream is cloned for each handle. If the last line has no line break, the last clone logs it.
         if Arc::strong_count(&self.line) == 1 {
-            let line =
-                std::mem::take(&mut *self.line.lock().unwrap_or_else(PoisonError::into_inner));
+            let line = std::mem::take(&mut *self.line.lock());
             if !line.is_empty() {
                 self.log
                     .line(self.level, String::from_utf8_lossy(&line).trim_end());

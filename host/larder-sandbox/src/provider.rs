@@ -2,6 +2,8 @@
 //! WIT types are converted here to types of the host, which are bounded and parsed.
 
 mod answers;
+use parking_lot::Mutex;
+
 #[cfg(any(test, feature = "test-util"))]
 mod breakdown;
 mod calls;
@@ -22,7 +24,7 @@ mod tool_validation;
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
 use arc_swap::ArcSwap;
@@ -263,12 +265,7 @@ impl Provider {
     /// Takes the end of the stderr of the last guest that misbehaved, without secrets. Empty if no guest misbehaved
     /// since the last call of this method, or if the guest wrote nothing.
     pub fn take_last_stderr(&self) -> String {
-        std::mem::take(
-            &mut self
-                .last_stderr
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner),
-        )
+        std::mem::take(&mut self.last_stderr.lock())
     }
 
     /// Takes what was last omitted or changed in a response, without secrets. Empty if nothing was omitted or changed

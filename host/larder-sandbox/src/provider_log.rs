@@ -2,8 +2,10 @@
 //! all its revisions, and by the share of its team. Repeated lines of the host about one revision are summarized.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 use larder_model::name::{Digest, ProviderName, TeamName};
 use larder_model::policy::TokenBucket;
@@ -47,10 +49,7 @@ impl OutputLimits {
         per_second: u32,
         shares: TeamShares,
     ) -> Output {
-        let mut limits = self
-            .providers
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut limits = self.providers.lock();
         // A full bucket that is not in use is equal to a new bucket.
         limits.retain(|_, limit| Arc::strong_count(&limit.bucket) > 1 || !limit.bucket.is_full());
         let new = || OutputLimit {
@@ -84,7 +83,7 @@ impl LastSecond {
         if !team.is_divided(Resource::LogBytes) {
             return true;
         }
-        let mut taken = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut taken = self.0.lock();
         let now = Instant::now();
         while taken
             .pop_front_if(|(at, _)| now.duration_since(*at) >= Duration::from_secs(1))
@@ -162,21 +161,13 @@ impl ProviderLog {
 
     /// Stores what was omitted or changed in a response, for a command that checks it.
     pub(super) fn keep_notes(&self, notes: &[String]) {
-        *self
-            .last_notes
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = notes.to_vec();
+        *self.last_notes.lock() = notes.to_vec();
     }
 
     /// Takes what was last omitted or changed in a response. Empty if nothing was omitted or changed since the last
     /// call of this method.
     pub(super) fn take_notes(&self) -> Vec<String> {
-        std::mem::take(
-            &mut self
-                .last_notes
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner),
-        )
+        std::mem::take(&mut self.last_notes.lock())
     }
 
     /// Takes bytes for a line of the guests' own output. Returns false if too few bytes are left in this second.
@@ -234,7 +225,7 @@ mod tests {
         drop(first);
         assert!(!of("a", 100).admits(1));
         assert!(of("a", 200).admits(1), "the operator changed the limit");
-        assert_eq!(limits.providers.lock().unwrap().len(), 2);
+        assert_eq!(limits.providers.lock().len(), 2);
     }
 
     fn teams<const N: usize>(names: [&TeamName; N]) -> [TeamShares; N] {
@@ -272,7 +263,7 @@ mod tests {
         let later = of(&quiet, 0, &of_quiet);
         assert!(later.admits(1_000));
         // Bytes that were written before do not count after a second.
-        let mut taken = limits.last_second.0.lock().unwrap();
+        let mut taken = limits.last_second.0.lock();
         taken
             .iter_mut()
             .for_each(|(at, _)| *at -= Duration::from_secs(1));

@@ -3,8 +3,10 @@
 
 mod idle_pool;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use self::idle_pool::IdlePool;
 use super::guest::OpenGuest;
@@ -137,7 +139,7 @@ impl ReusableGuests {
 
 impl Inner {
     fn lock(&self) -> MutexGuard<'_, PoolState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

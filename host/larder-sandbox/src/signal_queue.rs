@@ -2,8 +2,9 @@
 //! receiver takes from all queues in turn, so a provider with many signals delays only itself. Duplicates are merged.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 
 use larder_model::name::ProviderName;
@@ -100,7 +101,7 @@ impl SignalReceiver {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, Queues> {
-        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
+        self.queues.lock()
     }
 }
 

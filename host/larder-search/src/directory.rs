@@ -6,8 +6,9 @@ use std::io::{self, BufWriter, ErrorKind, Read as _, Write};
 use std::ops::Range;
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tantivy::HasLen;
 use tantivy::directory::error::{DeleteError, LockError, OpenReadError, OpenWriteError};
 use tantivy::directory::{
@@ -36,10 +37,7 @@ impl FileDirectory {
 
     /// Takes the last error of a write.
     pub(crate) fn take_write_error(&self) -> Option<io::Error> {
-        self.write_error
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take()
+        self.write_error.lock().take()
     }
 
     fn record<T>(&self, result: io::Result<T>) -> io::Result<T> {
@@ -63,7 +61,7 @@ fn record<T>(slot: &Mutex<Option<io::Error>>, result: io::Result<T>) -> io::Resu
             || io::Error::new(error.kind(), error.to_string()),
             io::Error::from_raw_os_error,
         );
-        *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(copy);
+        *slot.lock() = Some(copy);
     }
     result
 }

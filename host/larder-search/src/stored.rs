@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use tantivy::collector::TopDocs;
 use tantivy::columnar::StrColumn;
 use tantivy::{DocId, Index, ReloadPolicy, Searcher, SegmentReader, TantivyDocument};
@@ -84,7 +84,7 @@ impl Stored {
     /// Returns the index in the state of its last change. `None` if there is no index.
     pub(crate) fn searcher(&self) -> Result<Option<Searcher>, Failure> {
         let index_folder = folder::index_folder(&self.folder);
-        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut opened = self.opened.lock();
         let state = std::fs::metadata(index_folder.join(META_FILE)).map(|meta| FileState {
             inode: meta.ino(),
             modified: (meta.mtime(), meta.mtime_nsec()),
@@ -114,7 +114,7 @@ impl Stored {
 
     /// Releases the memory and the files of an index that was not used for this time.
     pub(crate) fn release(&self, unused_for: Duration) {
-        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut opened = self.opened.lock();
         opened.take_if(|opened| opened.last_use.elapsed() >= unused_for);
     }
 

@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use crate::damage::Failure;
@@ -191,7 +192,7 @@ impl Inner {
         &self,
         work: impl FnOnce(&Self, &mut Writer) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        let mut writer = lock(&self.writer);
+        let mut writer = self.writer.lock();
         if self.is_damaged.load(Ordering::Acquire) {
             return Err(Failure::Damaged("a search in it failed".into()));
         }
@@ -207,8 +208,8 @@ impl Inner {
     }
 
     fn recreate(&self) -> Result<(), Failure> {
-        lock(&self.writer).recreate()?;
-        lock(&self.usage).clear();
+        self.writer.lock().recreate()?;
+        self.usage.lock().clear();
         self.is_damaged.store(false, Ordering::Release);
         Ok(())
     }
@@ -224,17 +225,13 @@ impl Inner {
     }
 
     fn usage(&self) -> BTreeMap<ProviderName, Usage> {
-        lock(&self.usage).clone()
+        self.usage.lock().clone()
     }
 
     fn update_usage(&self) -> Result<(), Failure> {
-        *lock(&self.usage) = self.stored.usage()?;
+        *self.usage.lock() = self.stored.usage()?;
         Ok(())
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Damaged files can make tantivy panic.

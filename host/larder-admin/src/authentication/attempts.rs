@@ -1,8 +1,9 @@
 //! Limits how often a client can send a wrong token.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+
+use parking_lot::{Mutex, MutexGuard};
 
 use larder_runtime::connection_slots::Source;
 
@@ -49,7 +50,7 @@ impl Attempts {
     }
 
     fn table(&self) -> MutexGuard<'_, HashMap<Source, Instant>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

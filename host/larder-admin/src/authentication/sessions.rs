@@ -1,8 +1,9 @@
 //! The sessions of the web page: random ids in the memory of the server. A restart ends all of them.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
+
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::operator::{Credential, PageSession};
 use larder_model::name::Digest;
@@ -66,7 +67,7 @@ impl Sessions {
     }
 
     fn table(&self) -> MutexGuard<'_, HashMap<Digest, (PageSession, Credential)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -2,8 +2,10 @@
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 use super::definitions::Definitions;
 use super::index::PrefixMap;
@@ -164,10 +166,7 @@ impl Offer {
         {
             return false;
         }
-        let mut requested = self
-            .refresh_requested
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut requested = self.refresh_requested.lock();
         let is_due = requested.is_none_or(|last| last.elapsed() > REFRESH_TIMEOUT);
         if is_due {
             *requested = Some(Instant::now());

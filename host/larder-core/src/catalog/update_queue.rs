@@ -4,8 +4,8 @@
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 
 use larder_model::name::ProviderName;
@@ -80,7 +80,7 @@ impl UpdateQueue {
     }
 
     fn lock(&self) -> MutexGuard<'_, UpdateHints> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        self.waiting.lock()
     }
 }
 

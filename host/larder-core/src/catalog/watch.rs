@@ -6,8 +6,9 @@ mod resumed;
 mod settled;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 pub(super) use self::last_seen::LastSeen;
@@ -145,10 +146,6 @@ impl Lists {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl WatchHub {
     pub(super) fn new(max_uris: usize) -> Self {
         let limit = UriUsage {
@@ -165,7 +162,7 @@ impl WatchHub {
     }
 
     fn register(&self, listener: &Arc<Listener>) -> Registration {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         let id = state.next_id;
         state.next_id += 1;
         state.listeners.insert(id, listener.clone());
@@ -180,10 +177,10 @@ impl WatchHub {
         if lists == Lists::default() {
             return 0;
         }
-        let state = lock(&self.state);
+        let state = self.state.lock();
         let mut notified = 0;
         for listener in state.listeners.values() {
-            let mut pending = lock(&listener.pending);
+            let mut pending = listener.pending.lock();
             notified += usize::from(pending.wanted_lists.and(lists) != Lists::default());
             pending.changed_lists = pending.changed_lists.or(lists).and(pending.wanted_lists);
             listener.wake.notify_one();
@@ -193,12 +190,12 @@ impl WatchHub {
 
     /// Notifies the listeners of a URI. Returns how many listeners there are.
     pub(super) fn updated(&self, uri: &Uri) -> usize {
-        lock(&self.state).mark_updated(uri)
+        self.state.lock().mark_updated(uri)
     }
 
     /// Notifies the listeners of an update that the provider reported.
     pub(super) fn provider_updated(&self, uri: &Uri) -> usize {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         let notified = state.mark_updated(uri);
         if state.by_uri.contains_key(uri) {
             state.events.provider_updates.insert(uri.clone());
@@ -208,20 +205,20 @@ impl WatchHub {
     }
 
     pub(super) fn watched(&self) -> Vec<Uri> {
-        lock(&self.state).by_uri.keys().cloned().collect()
+        self.state.lock().by_uri.keys().cloned().collect()
     }
 
     /// Returns the number of watches and of watched URIs.
     pub(super) fn count(&self) -> (usize, usize) {
-        let state = lock(&self.state);
+        let state = self.state.lock();
         (state.listeners.len(), state.by_uri.len())
     }
 
     pub(super) async fn next_events(&self) -> WatchEvents {
-        let wake = lock(&self.state).wake.clone();
-        lock(&self.state).unsettled.detector_started();
+        let wake = self.state.lock().wake.clone();
+        self.state.lock().unsettled.detector_started();
         loop {
-            let events = std::mem::take(&mut lock(&self.state).events);
+            let events = std::mem::take(&mut self.state.lock().events);
             if events != WatchEvents::default() {
                 return events;
             }
@@ -286,7 +283,7 @@ impl Watch {
 
     /// Sets of which lists changes are reported.
     pub fn watch_lists(&self, lists: Lists) {
-        let mut pending = lock(&self.listener.pending);
+        let mut pending = self.listener.pending.lock();
         pending.wanted_lists = lists;
         pending.changed_lists = pending.changed_lists.and(lists);
         if pending.is_empty() {
@@ -304,7 +301,7 @@ impl Watch {
 
     /// Adds a URI, and calls `then` for each hub in the same step.
     fn add_and(&self, uri: Uri, mut then: impl FnMut(usize, &mut HubState)) -> bool {
-        let mut uris = lock(&self.uris);
+        let mut uris = self.uris.lock();
         if uris.contains(&uri) {
             return true;
         }
@@ -312,13 +309,13 @@ impl Watch {
             return false;
         }
         for (at, registration) in self.registrations.iter().enumerate() {
-            let mut hub = lock(&registration.state);
+            let mut hub = registration.state.lock();
             if hub.add(registration.id, &uri) {
                 then(at, &mut hub);
             } else {
                 drop(hub);
                 self.registrations[..at].iter().for_each(|registration| {
-                    lock(&registration.state).remove(registration.id, &uri)
+                    registration.state.lock().remove(registration.id, &uri)
                 });
                 return false;
             }
@@ -329,24 +326,24 @@ impl Watch {
 
     /// Returns whether this URI is watched.
     pub fn contains(&self, uri: &Uri) -> bool {
-        lock(&self.uris).contains(uri)
+        self.uris.lock().contains(uri)
     }
 
     /// Removes a URI.
     pub fn remove(&self, uri: &str) {
-        let mut uris = lock(&self.uris);
+        let mut uris = self.uris.lock();
         let Some(uri) = uris.take(uri) else { return };
         for registration in &self.registrations {
-            lock(&registration.state).remove(registration.id, &uri);
+            registration.state.lock().remove(registration.id, &uri);
         }
-        lock(&self.listener.pending).uris.remove(&uri);
+        self.listener.pending.lock().uris.remove(&uri);
     }
 
     /// Marks everything watched as changed, for a client that may have missed changes.
     pub fn mark_all_changed(&self) {
         self.seen.iter().for_each(LastSeen::forget);
-        let uris = lock(&self.uris);
-        let mut pending = lock(&self.listener.pending);
+        let uris = self.uris.lock();
+        let mut pending = self.listener.pending.lock();
         pending.changed_lists = pending.wanted_lists;
         pending.uris = uris.clone();
         self.listener.wake.notify_one();
@@ -365,7 +362,7 @@ impl Watch {
 
     /// Returns all pending changes.
     pub fn take(&self) -> Vec<Change> {
-        let mut pending = lock(&self.listener.pending);
+        let mut pending = self.listener.pending.lock();
         let lists = std::mem::take(&mut pending.changed_lists);
         let uris = std::mem::take(&mut pending.uris)
             .into_iter()
@@ -378,9 +375,9 @@ impl Watch {
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        let uris = lock(&self.uris);
+        let uris = self.uris.lock();
         for registration in &self.registrations {
-            let mut state = lock(&registration.state);
+            let mut state = registration.state.lock();
             state.listeners.remove(&registration.id);
             uris.iter()
                 .for_each(|uri| state.remove(registration.id, uri));
@@ -395,7 +392,7 @@ impl HubState {
         let listeners = ids.filter_map(|id| self.listeners.get(id));
         listeners
             .inspect(|listener| {
-                lock(&listener.pending).uris.insert(uri.clone());
+                listener.pending.lock().uris.insert(uri.clone());
                 listener.wake.notify_one();
             })
             .count()

@@ -7,8 +7,10 @@ mod singleflight;
 mod store;
 
 use std::future::Future;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
+
+use parking_lot::{Mutex, MutexGuard};
 
 use self::shareability::{Shareability, ShareabilityTable};
 use self::singleflight::{Lead, Outcome, Role, SingleFlight};
@@ -312,7 +314,7 @@ impl Cache {
     }
 
     fn store(&self) -> MutexGuard<'_, ResponseStore> {
-        self.store.lock().unwrap_or_else(PoisonError::into_inner)
+        self.store.lock()
     }
 }
 

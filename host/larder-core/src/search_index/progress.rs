@@ -1,7 +1,9 @@
 //! What operators see of the index of a team.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use larder_model::name::ProviderName;
 use larder_model::text_index::{Change, IndexError, TextIndex, Usage};
@@ -129,6 +131,6 @@ impl IndexProgress {
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<ProviderName, Running>> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+        self.running.lock()
     }
 }

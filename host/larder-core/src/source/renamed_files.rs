@@ -4,10 +4,11 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use notify::event::{AccessKind, ModifyKind, RenameMode};
 use notify::{Event, EventKind};
+use parking_lot::Mutex;
 
 /// Maximum number of files. Files beyond it must stay the same for a moment.
 const MAX_FILES: usize = 10_000;
@@ -19,7 +20,7 @@ pub(crate) struct RenamedFiles(Arc<Mutex<BTreeSet<PathBuf>>>);
 impl RenamedFiles {
     /// Applies an event. Events arrive in the order of the changes.
     pub(super) fn record(&self, event: &Event) {
-        let mut files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut files = self.0.lock();
         if event.need_rescan() {
             files.clear();
         }
@@ -48,15 +49,12 @@ impl RenamedFiles {
 
     /// Removes all files from the set, because events may have been lost.
     pub(super) fn clear(&self) {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clear();
+        self.0.lock().clear();
     }
 
     /// Returns the names of the files that were renamed into this folder since the last call.
     pub(super) fn take(&self, folder: &Path) -> BTreeSet<String> {
-        let mut files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut files = self.0.lock();
         let taken = files.extract_if(.., |path| path.parent() == Some(folder));
         taken
             .filter_map(|path| path.file_name()?.to_str().map(str::to_owned))

@@ -4,12 +4,13 @@
 pub(super) mod fetch;
 mod unknown_ids;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use arc_swap::ArcSwapOption;
 use jsonwebtoken::DecodingKey;
 use jsonwebtoken::jwk::Jwk;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 
 use self::fetch::{FetchError, JwksDocument, fetch};
@@ -240,7 +241,7 @@ impl KeySource {
     }
 
     fn fetch_state(&self) -> MutexGuard<'_, FetchState> {
-        self.fetching.lock().unwrap_or_else(PoisonError::into_inner)
+        self.fetching.lock()
     }
 }
 

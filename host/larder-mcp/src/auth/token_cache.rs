@@ -2,8 +2,10 @@
 //! until the token expires.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::SystemTime;
+
+use parking_lot::Mutex;
 
 use super::Identity;
 use larder_model::name::Digest;
@@ -18,7 +20,7 @@ pub(super) struct TokenCache(Mutex<HashMap<Digest, Arc<Identity>>>);
 impl TokenCache {
     /// Returns the identity of a verified token, if the token has not expired.
     pub(super) fn get(&self, token: Digest, now: SystemTime) -> Option<Arc<Identity>> {
-        let table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let table = self.0.lock();
         table
             .get(&token)
             .filter(|identity| identity.is_current(now))
@@ -28,7 +30,7 @@ impl TokenCache {
     /// Adds a token. If the cache is full, expired entries are removed; if none is expired, all entries are removed. To
     /// verify a token again is cheap, and to track the order of use would cost time for every request.
     pub(super) fn insert(&self, token: Digest, identity: &Arc<Identity>, now: SystemTime) {
-        let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut table = self.0.lock();
         if table.len() >= MAX_ENTRIES {
             table.retain(|_, identity| identity.is_current(now));
         }
@@ -84,6 +86,6 @@ mod tests {
             cache.get(digest(1), now).is_none()
                 && cache.get(digest(MAX_ENTRIES + 1), now).is_some()
         );
-        assert!(cache.0.lock().unwrap().len() <= MAX_ENTRIES);
+        assert!(cache.0.lock().len() <= MAX_ENTRIES);
     }
 }

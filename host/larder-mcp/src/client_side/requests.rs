@@ -3,9 +3,10 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::{mpsc, oneshot};
@@ -180,7 +181,7 @@ impl ClientRequests {
     }
 
     fn lock(&self) -> MutexGuard<'_, Pending> {
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+        self.pending.lock()
     }
 }
 
@@ -295,10 +296,7 @@ mod tests {
         }
 
         fn answer(&self, replica: &str, id: &str, outcome: &Outcome) -> bool {
-            self.0
-                .lock()
-                .unwrap()
-                .push(format!("{replica} {id} {outcome:?}"));
+            self.0.lock().push(format!("{replica} {id} {outcome:?}"));
             replica == "b2"
         }
 
@@ -326,7 +324,7 @@ mod tests {
         };
         let (answered, ()) = tokio::join!(requests.ask(&asked, &sender), answer);
         assert_eq!(answered.unwrap()[0].outcome, Ok("here".into()));
-        let passed = others.0.lock().unwrap().join(", ");
+        let passed = others.0.lock().join(", ");
         assert_eq!(
             passed,
             r#"b2 "larder-b2-1" Ok("x"), c3 "larder-c3-1" Ok("y")"#

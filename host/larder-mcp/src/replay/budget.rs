@@ -2,8 +2,10 @@
 //! number of bytes, for clients that missed the end. The oldest streams are discarded first.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{OnceLock, Weak};
 use std::time::{Duration, Instant};
+
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::waiting_bytes::charge_to_first;
 use larder_model::resource::Caller;
@@ -85,7 +87,7 @@ impl ReplayBudget {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

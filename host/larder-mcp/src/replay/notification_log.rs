@@ -2,8 +2,8 @@
 //! reader that is being replaced does not consume events of its successor.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 
 use larder_core::catalog::{Change, Watch};
@@ -157,7 +157,7 @@ impl NotificationLog {
     }
 
     fn lock(&self) -> MutexGuard<'_, LogState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

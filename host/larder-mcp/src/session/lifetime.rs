@@ -1,8 +1,9 @@
 //! The lifetime of one session: when it was used last, its notification stream, and its end.
 
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant, SystemTime};
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
 
 use super::{MAX_REQUESTS, Session, SessionLink, Usage};
@@ -124,6 +125,6 @@ impl<W> Session<W> {
     }
 
     pub(super) fn usage(&self) -> MutexGuard<'_, Usage> {
-        self.usage.lock().unwrap_or_else(PoisonError::into_inner)
+        self.usage.lock()
     }
 }

@@ -17,9 +17,10 @@ mod stream;
 mod tasks;
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant, SystemTime};
 
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use self::ended::EndedSessions;
@@ -67,10 +68,6 @@ pub(super) struct Opened {
     record: SessionRecord,
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// The time of an event that another replica reported.
 fn instant_of(time: SystemTime) -> Instant {
     let age = SystemTime::now().duration_since(time).unwrap_or_default();
@@ -111,28 +108,28 @@ impl Shared {
 
     /// The session with this key, if it is open in this process.
     fn session(&self, key: SessionKey) -> Option<Arc<Session>> {
-        let session = lock(&self.open).get(&key)?.upgrade()?;
+        let session = self.open.lock().get(&key)?.upgrade()?;
         (!session.ended.is_cancelled()).then_some(session)
     }
 
     /// Stores a session soon.
     pub(super) fn store_soon(&self, key: SessionKey) {
-        lock(&self.changed).insert(key);
+        self.changed.lock().insert(key);
         self.wake.notify_one();
     }
 
     /// Removes a session soon. The removal ends the session at all replicas.
     pub(super) fn remove_later(&self, key: SessionKey) {
-        lock(&self.open).remove(&key);
-        lock(&self.ended).insert(key);
+        self.open.lock().remove(&key);
+        self.ended.lock().insert(key);
         self.wake.notify_one();
     }
 
     /// Removes a session. The removal ends the session at all replicas. If the store cannot be reached, the session is
     /// removed later.
     pub(super) async fn remove(&self, key: SessionKey) {
-        lock(&self.ended).insert(key);
-        lock(&self.open).remove(&key);
+        self.ended.lock().insert(key);
+        self.open.lock().remove(&key);
         self.bytes.release(key);
         let removed = if self.store.is_connected() {
             self.store.remove(key).await
@@ -147,18 +144,18 @@ impl Shared {
 
     /// Whether a session has ended. A copy of the session may still be in the store.
     pub(super) fn has_ended(&self, key: SessionKey) -> bool {
-        lock(&self.ended).contains(&key) || self.was_removed(key)
+        self.ended.lock().contains(&key) || self.was_removed(key)
     }
 
     /// Whether a session has ended and was removed from the store.
     fn was_removed(&self, key: SessionKey) -> bool {
-        lock(&self.removed).contains(key)
+        self.removed.lock().contains(key)
     }
 
     /// Records that a session is not in the store any more because it ended.
     fn note_removed(&self, key: SessionKey) {
-        lock(&self.removed).insert(key, Instant::now());
-        lock(&self.ended).remove(&key);
+        self.removed.lock().insert(key, Instant::now());
+        self.ended.lock().remove(&key);
     }
 
     /// How long the record of an ended session is kept. A copy of the session that is stored again later is too old to

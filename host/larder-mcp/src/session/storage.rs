@@ -1,9 +1,10 @@
 //! The store of the sessions, and what all stores have in common: the limit of bytes, removals, and errors.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::SystemTime;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::mpsc;
 
 use super::store::{SessionKey, SessionStore};
@@ -68,7 +69,7 @@ impl Storage {
     }
 
     fn ended(&self) -> MutexGuard<'_, HashSet<SessionKey>> {
-        self.ended.lock().unwrap_or_else(PoisonError::into_inner)
+        self.ended.lock()
     }
 
     /// Records when sessions were last used.

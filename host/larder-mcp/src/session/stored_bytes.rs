@@ -2,7 +2,8 @@
 //! with the most bytes is no longer stored: it continues, and ends with this run of the server.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+
+use parking_lot::Mutex;
 
 use super::store::{SessionKey, SessionOwner};
 use larder_model::name::Teams;
@@ -32,7 +33,7 @@ impl StoredBytes {
         owner: &SessionOwner,
         bytes: usize,
     ) -> Result<Vec<SessionKey>, NoRoom> {
-        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sessions = self.sessions.lock();
         sessions.insert(key, (owner.clone(), bytes));
         let mut total = sessions.values().map(|(_, bytes)| bytes).sum::<usize>();
         let mut removed = vec![];
@@ -55,16 +56,13 @@ impl StoredBytes {
 
     /// Sets the size of a session that another replica stored.
     pub(super) fn note(&self, key: SessionKey, owner: &SessionOwner, bytes: usize) {
-        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sessions = self.sessions.lock();
         sessions.insert(key, (owner.clone(), bytes));
     }
 
     /// Frees the bytes of a session that is not stored any more.
     pub(super) fn release(&self, key: SessionKey) {
-        self.sessions
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(&key);
+        self.sessions.lock().remove(&key);
     }
 }
 

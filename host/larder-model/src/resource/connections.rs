@@ -1,6 +1,8 @@
 //! The TCP connections of a call, for the audit log.
 
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
+
+use parking_lot::Mutex;
 
 /// Maximum number of connections that are recorded for one call.
 const MAX_RECORDS: usize = 32;
@@ -26,7 +28,7 @@ impl ConnectionRecords {
     /// Adds an attempt. Attempts beyond the limit are counted in the last record.
     pub fn add(&self, to: &str, outcome: &'static str) {
         let records = self.0.get_or_init(Mutex::default);
-        let mut records = records.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut records = records.lock();
         if records.len() < MAX_RECORDS {
             let to = to[..to.floor_char_boundary(MAX_HOST)].to_owned();
             records.push(ConnectionRecord {
@@ -41,12 +43,7 @@ impl ConnectionRecords {
 
     /// Returns the records.
     pub fn list(&self) -> Vec<ConnectionRecord> {
-        let records = self.0.get().map(|records| {
-            records
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .clone()
-        });
+        let records = self.0.get().map(|records| records.lock().clone());
         records.unwrap_or_default()
     }
 }

@@ -3,11 +3,11 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use http_auth::ChallengeParser;
 use larder_model::policy::Secret;
+use parking_lot::Mutex;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue, WWW_AUTHENTICATE};
 use serde::Deserialize;
 use url::Url;
@@ -82,7 +82,7 @@ impl fmt::Debug for Tokens {
 
 impl Tokens {
     pub(super) fn get(&self, scope: &Scope) -> Option<HeaderValue> {
-        let tokens = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let tokens = self.0.lock();
         let Authorization { value, expires } = tokens.get(scope)?;
         expires
             .is_none_or(|expires| Instant::now() < expires)
@@ -90,17 +90,11 @@ impl Tokens {
     }
 
     pub(super) fn set(&self, scope: &Scope, authorization: Authorization) {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(scope.clone(), authorization);
+        self.0.lock().insert(scope.clone(), authorization);
     }
 
     pub(super) fn forget(&self, scope: &Scope) {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(scope);
+        self.0.lock().remove(scope);
     }
 }
 

@@ -1,11 +1,11 @@
 //! Sends requests to registries, with the settings, mirrors, credentials and limits of each registry.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 
 use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, StreamExt as _};
 use larder_model::name::Digest;
+use parking_lot::Mutex;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use reqwest::{Response, StatusCode};
 use tokio::sync::{Semaphore, SemaphorePermit};
@@ -286,7 +286,7 @@ impl Transport {
     }
 
     fn clients(&self, host: &str, settings: &Registry) -> Result<HttpClients, Error> {
-        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut clients = self.clients.lock();
         if let Some(clients) = clients.get(host) {
             return Ok(clients.clone());
         }

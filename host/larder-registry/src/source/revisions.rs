@@ -1,9 +1,10 @@
 //! For each reference: the image that is served, and the newest image. The source and its follower share this state.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::SystemTime;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 
 use super::{RegistryComponent, RegistryConfig, UpdateMode};
@@ -270,7 +271,7 @@ impl Revisions {
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

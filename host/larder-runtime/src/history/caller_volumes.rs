@@ -1,8 +1,10 @@
 //! How much each caller uses the server. Callers are identified by subject and issuer, never by token.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+
+use parking_lot::Mutex;
 
 use larder_model::name::{TeamName, Teams};
 use larder_model::resource::Caller;
@@ -64,7 +66,7 @@ impl CallerVolumes {
             issuer: issuer.clone(),
             teams: teams.clone(),
         };
-        let mut volumes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut volumes = self.0.lock();
         if volumes.len() >= MAX_CALLERS && !volumes.contains_key(&key) {
             forget_smallest(&mut volumes);
         }
@@ -74,7 +76,7 @@ impl CallerVolumes {
     /// Returns the callers of this team with the most requests. A caller of several teams is listed in each of them,
     /// with all of its requests.
     pub fn largest(&self, team: &TeamName, max: usize) -> Vec<VolumeReport> {
-        let volumes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let volumes = self.0.lock();
         let of_team = volumes.iter().filter(|(key, _)| key.teams.has(team));
         let mut counts: Vec<_> = of_team
             .map(|(key, volume)| (volume.requests.load(Relaxed), key, volume))
@@ -157,7 +159,7 @@ mod tests {
         let large = volumes.of(&caller("large", "a"));
         (0..9).for_each(|_| large.record(1));
         (0..3 * MAX_CALLERS).for_each(|n| volumes.of(&caller(&n.to_string(), "a")).record(1));
-        assert!(volumes.0.lock().unwrap().len() <= MAX_CALLERS);
+        assert!(volumes.0.lock().len() <= MAX_CALLERS);
         assert_eq!(
             volumes.largest(&team, 1)[0].subject.as_deref(),
             Some("large")

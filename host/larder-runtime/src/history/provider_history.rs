@@ -1,8 +1,9 @@
 //! The history of one provider: its calls over time, its recent faults, and its log.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
+
+use parking_lot::Mutex;
 
 use super::event_log::cut;
 use super::{BoundedRing, CallSample, RingItem, RingLimits, SampleRing};
@@ -86,24 +87,24 @@ impl ProviderHistory {
     pub(crate) fn set_sharing(&self, providers: usize) {
         let share = (TOTAL_BYTES / providers.max(1)).clamp(MIN_BYTES, MAX_BYTES);
         if self.max_bytes.swap(share, Relaxed) != share {
-            lock(&self.faults).shrink(self.limits(MAX_FAULTS));
-            lock(&self.log).shrink(self.limits(MAX_LOG_LINES));
+            self.faults.lock().shrink(self.limits(MAX_FAULTS));
+            self.log.lock().shrink(self.limits(MAX_LOG_LINES));
         }
     }
 
     /// Adds a sample of its calls.
     pub(crate) fn record_calls(&self, number: u32, sample: CallSample, max: usize) {
-        lock(&self.calls).push(number, sample, max);
+        self.calls.lock().push(number, sample, max);
     }
 
     /// Removes old samples of its calls.
     pub(crate) fn trim_calls(&self, now: u32, max: usize) {
-        lock(&self.calls).trim(now, max);
+        self.calls.lock().trim(now, max);
     }
 
     /// Returns the samples of the provider's calls with these numbers.
     pub fn calls(&self, numbers: std::ops::RangeInclusive<u32>) -> Vec<Option<CallSample>> {
-        lock(&self.calls).range(numbers)
+        self.calls.lock().range(numbers)
     }
 
     /// Keeps a fault.
@@ -113,12 +114,13 @@ impl ProviderHistory {
         // The end of stderr explains a fault.
         let begin = fault.stderr.len().saturating_sub(MAX_STDERR);
         fault.stderr.drain(..fault.stderr.ceil_char_boundary(begin));
-        lock(&self.faults).push(fault, self.limits(MAX_FAULTS));
+        self.faults.lock().push(fault, self.limits(MAX_FAULTS));
     }
 
     /// Returns the recorded faults, newest first.
     pub fn faults(&self) -> Vec<FaultRecord> {
-        lock(&self.faults)
+        self.faults
+            .lock()
             .iter()
             .rev()
             .map(|(_, fault)| fault.clone())
@@ -132,13 +134,13 @@ impl ProviderHistory {
             level,
             text: text.to_owned(),
         };
-        lock(&self.log).push(line, self.limits(MAX_LOG_LINES));
+        self.log.lock().push(line, self.limits(MAX_LOG_LINES));
     }
 
     /// Returns the newest lines that `keep` accepts, at most `max`, with their numbers, in the order in which they were
     /// logged.
     pub fn log(&self, max: usize, keep: impl Fn(u64, &LogLine) -> bool) -> Vec<(u64, LogLine)> {
-        let log = lock(&self.log);
+        let log = self.log.lock();
         let newest = log
             .iter()
             .rev()
@@ -155,10 +157,6 @@ impl ProviderHistory {
             bytes: self.max_bytes.load(Relaxed),
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::RangeInclusive;
-use std::sync::Mutex;
+
+use parking_lot::Mutex;
 
 use super::{CallTotals, Metrics, lock};
 use crate::drain::Drain;

@@ -9,8 +9,8 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use wasmtime::CacheStore;
 
 /// What identifies a function.
@@ -117,8 +117,8 @@ impl Functions {
             .filter(|(_, function)| function.unused_after() <= MAX_UNUSED)
     }
 
-    fn compiled(&self) -> std::sync::MutexGuard<'_, HashMap<Key, Vec<u8>>> {
-        self.compiled.lock().unwrap_or_else(PoisonError::into_inner)
+    fn compiled(&self) -> parking_lot::MutexGuard<'_, HashMap<Key, Vec<u8>>> {
+        self.compiled.lock()
     }
 }
 

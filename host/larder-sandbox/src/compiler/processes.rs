@@ -1,9 +1,9 @@
 //! The processes of one compilation, and the time for which they run. Paused time does not count.
 
 use std::ops::Deref;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::{Mutex, MutexGuard};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::process::Child;
 
@@ -111,7 +111,7 @@ impl Processes {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

@@ -3,9 +3,10 @@
 
 use std::collections::HashMap;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex as Lock, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex as Lock;
 use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
 
 use super::processes::Processes;
@@ -126,7 +127,7 @@ impl<F> Compilation<F> {
 impl TeamQueues {
     /// The lock of this team.
     fn of(&self, team: &TeamName) -> Arc<Mutex<()>> {
-        let mut locks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut locks = self.0.lock();
         locks.entry(team.clone()).or_default().clone()
     }
 }

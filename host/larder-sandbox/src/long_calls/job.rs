@@ -1,13 +1,14 @@
 //! A call on the threads for long calls. It is polled for one tick at a time, and queued again when it is woken.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::AtomicU8;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use tokio::runtime::Handle;
 
 use crate::call_meter::CallMeter;
@@ -76,7 +77,7 @@ impl Job {
     fn poll(self: &Arc<Self>) {
         let _entered = self.runtime.as_ref().map(Handle::enter);
         let waker = Waker::from(self.clone());
-        let mut work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut work = self.work.lock();
         // A panic of the call was caught already. A second panic must not end the thread.
         let polled = catch_unwind(AssertUnwindSafe(|| {
             let polled = work

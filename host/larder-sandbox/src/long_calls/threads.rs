@@ -1,7 +1,9 @@
 //! The threads for long calls. They are started when they are first needed, at most one for each processor, and have a
 //! lower priority than the threads that serve requests.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::job::{Job, JobQueue};
 use crate::place::become_long_call_thread;
@@ -85,16 +87,13 @@ impl Threads {
                 return None;
             }
             state.idle += 1;
-            state = self
-                .changed
-                .wait(state)
-                .unwrap_or_else(PoisonError::into_inner);
+            self.changed.wait(&mut state);
             state.idle -= 1;
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

@@ -1,7 +1,7 @@
 //! The limits for the bodies of HTTP requests that the host holds for one call of a guest: a number of bytes of
 //! responses, and the memory budget for requests and responses.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use parking_lot::{Mutex, MutexGuard};
 
 use super::RequestError;
 use larder_runtime::memory_budget::{MemoryCharge, Refused};
@@ -39,7 +39,7 @@ impl BodyBudget {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

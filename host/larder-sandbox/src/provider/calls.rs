@@ -2,7 +2,7 @@
 //! here.
 
 use std::pin::pin;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 use tokio::sync::OwnedSemaphorePermit;
@@ -409,10 +409,7 @@ impl Provider {
             self.record_fault_event(&fault, subject);
         }
         self.keep_fault(&fault, subject);
-        self.last_stderr
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone_from(stderr);
+        self.last_stderr.lock().clone_from(stderr);
         CallError::Fault(fault)
     }
 

@@ -1,8 +1,6 @@
 //! Charges the size of responses to the quota of the provider's team, if teams are configured, and the lists in the
 //! catalog to the memory budget.
 
-use std::sync::PoisonError;
-
 use super::{CallError, Provider};
 
 /// Memory of a list for each byte of text in it: the texts, and their JSON.
@@ -12,10 +10,7 @@ impl Provider {
     /// Charges the provider's current lists, with this many bytes of text. This charge replaces the charge of the
     /// previous lists.
     pub(super) fn charge_lists(&self, bytes: u64) -> Result<(), CallError> {
-        let mut charge = self
-            .lists_memory
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut charge = self.lists_memory.lock();
         let needed = bytes.saturating_mul(LIST_FACTOR);
         match needed.checked_sub(charge.bytes()) {
             Some(more) => charge.grow(None, more).map_err(|_| CallError::NoMemory),

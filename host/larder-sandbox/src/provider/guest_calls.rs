@@ -4,7 +4,7 @@ mod checks;
 mod converted;
 mod interactive;
 
-use std::sync::{Mutex, PoisonError};
+use parking_lot::Mutex;
 
 pub(super) use self::checks::{CallChecks, NoChecks};
 pub(super) use self::converted::Converted;
@@ -154,11 +154,11 @@ pub(super) struct AnswerMemory(Mutex<Option<MemoryCharge>>);
 
 impl AnswerMemory {
     fn keep(&self, memory: MemoryCharge) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(memory);
+        *self.0.lock() = Some(memory);
     }
 
     pub(super) fn into_charge(self) -> Option<MemoryCharge> {
-        self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
+        self.0.into_inner()
     }
 }
 

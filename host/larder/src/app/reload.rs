@@ -1,9 +1,10 @@
 //! Reloads the configuration while the server runs. Credentials are reloaded separately, so that the revocation of a
 //! credential does not wait for the folders of teams, and also works if the rest of the file is invalid.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 
 use super::critical_tasks::CriticalTasks;
@@ -159,11 +160,7 @@ impl Reloader {
         action: impl Fn() -> Result<(), String> + Send + Sync + 'static,
     ) {
         let running = self.running.borrow();
-        let receiver = watcher
-            .receiver
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        let receiver = watcher.receiver.lock().take();
         let (Some(path), Some(requests)) = (running.file.clone(), receiver) else {
             return;
         };

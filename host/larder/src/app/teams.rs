@@ -1,9 +1,10 @@
 //! The teams that are served. A reload of the configuration adds and removes teams while requests are served.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{Notify, watch};
 
 use super::registry::RegistryHandle;
@@ -127,7 +128,7 @@ impl RunningTeams {
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<TeamName, RunningTeam>> {
-        self.teams.lock().unwrap_or_else(PoisonError::into_inner)
+        self.teams.lock()
     }
 }
 

@@ -4,8 +4,9 @@
 mod line_limit;
 
 use std::io::{self, Write};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tracing::Metadata;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
@@ -33,7 +34,7 @@ impl ProcessLog {
     }
 
     fn set_filter(&self, filter: &str) {
-        let mut current = self.filter.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut current = self.filter.lock();
         if *current == filter {
             return;
         }
@@ -145,7 +146,7 @@ mod tests {
 
     impl Write for Buffer {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.lock().unwrap().extend_from_slice(bytes);
+            self.0.lock().extend_from_slice(bytes);
             Ok(bytes.len())
         }
 
@@ -174,7 +175,7 @@ mod tests {
             tracing::info!("first\nINFO forged {}", "\x1b[31m\u{202e}red");
             tracing::info!(text = "a\nb\u{200b}", "second");
         });
-        let text = String::from_utf8(buffer.0.lock().unwrap().clone()).unwrap();
+        let text = String::from_utf8(buffer.0.lock().clone()).unwrap();
         assert_eq!(text.lines().count(), 2, "{text}");
         assert!(!text.contains(['\x1b', '\u{202e}', '\u{200b}']), "{text}");
         assert!(text.contains("first INFO forged"), "{text}");

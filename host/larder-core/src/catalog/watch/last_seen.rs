@@ -2,7 +2,8 @@
 //! sees.
 
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
+
+use parking_lot::Mutex;
 
 use super::Lists;
 use crate::catalog::seen_lists::SeenLists;
@@ -40,7 +41,7 @@ impl LastSeen {
             return changed;
         }
         let now = (self.read)();
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.last.lock();
         let before = last.unwrap_or(now);
         let is_unknown = last.is_none();
         *last = Some(SeenLists {
@@ -63,7 +64,7 @@ impl LastSeen {
     }
 
     fn set(&self, seen: Option<SeenLists>) {
-        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = seen;
+        *self.last.lock() = seen;
     }
 }
 

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use notify::event::{AccessKind, AccessMode, EventKind};
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 /// Limit of paths. Beyond it, the set becomes "everything".
@@ -71,7 +71,7 @@ impl ChangeSet {
     }
 
     fn record(&self, change: impl FnOnce(&mut ChangedPaths)) {
-        let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut changes = self.changes.lock();
         changes.since.get_or_insert_with(Instant::now);
         change(&mut changes);
         drop(changes);
@@ -85,7 +85,7 @@ impl ChangeSet {
 
     /// Returns the changes and clears the set.
     pub(super) fn take(&self) -> ChangedPaths {
-        std::mem::take(&mut self.changes.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut self.changes.lock())
     }
 }
 

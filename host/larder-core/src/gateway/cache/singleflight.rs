@@ -3,8 +3,8 @@
 //! reads becomes the leader.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 
 use super::{CacheKey, CacheMode, CachedResponse};
@@ -98,7 +98,7 @@ impl SingleFlight {
     }
 
     fn calls(&self) -> MutexGuard<'_, Calls> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     #[cfg(test)]

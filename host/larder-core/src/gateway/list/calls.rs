@@ -4,13 +4,14 @@
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{self, BoxStream};
+use parking_lot::Mutex;
 
 use super::super::filter::CompiledFilter;
 use super::page::{Continuation, Room};
@@ -62,11 +63,11 @@ impl<'a> PageCalls<'a> {
 
     /// Sets the free space of the page.
     pub(super) fn set_room(&self, room: Room) {
-        *self.room.lock().unwrap_or_else(PoisonError::into_inner) = room;
+        *self.room.lock() = room;
     }
 
     fn room(&self) -> Room {
-        *self.room.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.room.lock()
     }
 
     /// Fetches the part of a list that the catalog does not hold and that this caller may see. Returns `None` without a

@@ -1,10 +1,11 @@
 //! Readers of request streams at other replicas. Each reader is kept for a while between two pieces.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex as StdMutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use parking_lot::Mutex as StdMutex;
 use tokio::sync::Mutex;
 
 use super::message::{Piece, ReadRequest};

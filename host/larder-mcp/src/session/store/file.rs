@@ -3,10 +3,11 @@
 use std::collections::HashSet;
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
+use parking_lot::{Mutex, MutexGuard};
 
 use super::files::SessionFiles;
 use super::{SessionKey, SessionRecord, SessionStore, StoredSession};
@@ -59,7 +60,7 @@ async fn limited<T>(work: impl Future<Output = io::Result<T>>) -> io::Result<T> 
 
 impl Inner {
     fn keys(&self) -> MutexGuard<'_, HashSet<SessionKey>> {
-        self.keys.lock().unwrap_or_else(PoisonError::into_inner)
+        self.keys.lock()
     }
 }
 

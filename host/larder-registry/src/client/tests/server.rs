@@ -1,7 +1,7 @@
 //! A registry in this process, with content that tests set, and with faults.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
@@ -12,6 +12,7 @@ use axum::response::{IntoResponse as _, Response};
 use futures_util::stream;
 use larder_model::name::Digest;
 use larder_runtime::drain::Drain;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 /// How a registry behaves.
@@ -92,7 +93,7 @@ impl TestRegistry {
         });
         let listener = tokio::net::TcpListener::bind((host, 0)).await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
-        shared.address.lock().unwrap().clone_from(&address);
+        shared.address.lock().clone_from(&address);
         let router = Router::new().fallback(handle).with_state(shared.clone());
         Drain::new().spawn(async move { axum::serve(listener, router).await });
         Self { address, shared }
@@ -111,25 +112,20 @@ impl TestRegistry {
     }
 
     pub(super) fn received(&self) -> Vec<Received> {
-        self.shared.requests.lock().unwrap().clone()
+        self.shared.requests.lock().clone()
     }
 
     pub(super) fn has_manifest(&self, repository: &str, tag: &str) -> bool {
         let key = (repository.to_owned(), tag.to_owned());
-        self.shared
-            .content
-            .lock()
-            .unwrap()
-            .manifests
-            .contains_key(&key)
+        self.shared.content.lock().manifests.contains_key(&key)
     }
 
     pub(super) fn most_open(&self) -> usize {
-        self.shared.open.lock().unwrap().1
+        self.shared.open.lock().1
     }
 
     pub(super) fn set_metadata(&self, text: &str) {
-        self.shared.content.lock().unwrap().metadata = Some(text.to_owned());
+        self.shared.content.lock().metadata = Some(text.to_owned());
     }
 
     /// Adds a component. Returns the digests of its manifest and of the component.
@@ -157,7 +153,7 @@ impl TestRegistry {
         let manifest = json!({ "schemaVersion": 2, "config": config, "layers": layers });
         let manifest = Bytes::from(manifest.to_string());
         let manifest_digest = Digest::of(&manifest);
-        let mut content = self.shared.content.lock().unwrap();
+        let mut content = self.shared.content.lock();
         content.blobs.insert(digest, Bytes::copy_from_slice(layer));
         for version in [tag.to_owned(), format!("sha256:{manifest_digest}")] {
             content
@@ -180,7 +176,7 @@ impl TestRegistry {
             "mediaType": "application/vnd.oci.image.manifest.v1+json",
             "digest": format!("sha256:{digest}"), "size": 1,
         });
-        let mut content = self.shared.content.lock().unwrap();
+        let mut content = self.shared.content.lock();
         content
             .manifests
             .remove(&(repository.to_owned(), format!("attached-{to}")));
@@ -202,7 +198,6 @@ impl TestRegistry {
         self.shared
             .content
             .lock()
-            .unwrap()
             .manifests
             .insert(key, Bytes::from_static(text.as_bytes()));
     }
@@ -218,7 +213,7 @@ fn index(entries: Vec<Value>) -> Bytes {
 async fn handle(State(shared): State<Arc<Shared>>, request: Request) -> Response {
     let received = receive(request).await;
     let path = received.path.clone();
-    shared.requests.lock().unwrap().push(received.clone());
+    shared.requests.lock().push(received.clone());
     let behaviour = &shared.behaviour;
     let has = |part: Option<&str>| part.is_some_and(|part| path.contains(part));
     if has(behaviour.silent) {
@@ -269,12 +264,12 @@ async fn receive(request: Request) -> Received {
 /// Counts this request as open for a moment, in which other requests can arrive.
 async fn wait(shared: &Shared) {
     {
-        let mut open = shared.open.lock().unwrap();
+        let mut open = shared.open.lock();
         open.0 += 1;
         open.1 = open.1.max(open.0);
     }
     tokio::time::sleep(Duration::from_millis(50)).await;
-    shared.open.lock().unwrap().0 -= 1;
+    shared.open.lock().0 -= 1;
 }
 
 /// Issues tokens, and demands credentials. Returns `None` if the request may pass.
@@ -307,7 +302,7 @@ fn challenge(shared: &Shared, request: &Received) -> Option<Response> {
     if given == expected || behaviour.is_public && is_read {
         return None;
     }
-    let address = shared.address.lock().unwrap().clone();
+    let address = shared.address.lock().clone();
     let realm = behaviour
         .realm
         .clone()
@@ -334,7 +329,7 @@ fn store(shared: &Shared, request: Received) -> Response {
         return (StatusCode::ACCEPTED, [(header::LOCATION, address)]).into_response();
     }
     let digest = format!("sha256:{}", Digest::of(&request.body));
-    let mut content = shared.content.lock().unwrap();
+    let mut content = shared.content.lock();
     match path.split_once("/manifests/") {
         Some((repository, tag)) => {
             for version in [tag, &digest] {
@@ -351,7 +346,7 @@ fn store(shared: &Shared, request: Received) -> Response {
 }
 
 fn answer(shared: &Shared, path: &str) -> Response {
-    let content = shared.content.lock().unwrap();
+    let content = shared.content.lock();
     if path == "/.well-known/wasm-pkg/registry.json" {
         return found(content.metadata.clone().map(Bytes::from));
     }

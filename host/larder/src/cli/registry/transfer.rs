@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 use std::io::{self, IsTerminal as _};
-use std::sync::{Mutex, PoisonError};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use parking_lot::Mutex;
 
 use super::super::{out, table};
 use larder_model::name::Digest;
@@ -57,7 +57,7 @@ impl Progress for Transfers {
         if size < MIN_SIZE {
             return;
         }
-        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut running = self.running.lock();
         match (running.get(blob), &self.bars) {
             (Some(Transfer::Bar(bar)), _) => bar.set_position(0),
             (Some(Transfer::Line(_)), _) => {}
@@ -71,18 +71,14 @@ impl Progress for Transfers {
     }
 
     fn advanced(&self, blob: &Digest, bytes: u64) {
-        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let running = self.running.lock();
         if let Some(Transfer::Bar(bar)) = running.get(blob) {
             bar.inc(bytes);
         }
     }
 
     fn finished(&self, blob: &Digest) {
-        let ended = self
-            .running
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(blob);
+        let ended = self.running.lock().remove(blob);
         match ended {
             // The bar disappears, because the result of the command follows.
             Some(Transfer::Bar(bar)) => bar.finish_and_clear(),
