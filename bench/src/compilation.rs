@@ -116,7 +116,7 @@ impl Language {
         let dir = setup.server_dir("compilation", &[])?;
         let admin = admin::configure(&dir)?;
         let server = setup.start_on_all_cores(&dir)?;
-        let mut served = Served {
+        let mut served = ServedContent {
             list: list(&server)?,
             text: String::new(),
         };
@@ -146,13 +146,18 @@ impl Language {
 }
 
 /// The previous state of the server.
-struct Served {
+struct ServedContent {
     list: Vec<u8>,
     text: String,
 }
 
 /// Milliseconds from the rename of a file to the first answer of the new revision.
-fn place_and_read(server: &Server, dir: &Path, file: &Path, served: &mut Served) -> Result<f64> {
+fn place_and_read(
+    server: &Server,
+    dir: &Path,
+    file: &Path,
+    served: &mut ServedContent,
+) -> Result<f64> {
     let new = dir.join("new");
     fs::copy(file, &new)?;
     let start = Instant::now();
@@ -177,7 +182,7 @@ fn place_and_read(server: &Server, dir: &Path, file: &Path, served: &mut Served)
         "{} was not served: {text}",
         file.display()
     );
-    *served = Served {
+    *served = ServedContent {
         list: list(server)?,
         text,
     };

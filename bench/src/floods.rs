@@ -172,7 +172,7 @@ pub(crate) struct FloodOutcome {
 
 /// How much of a flood the server handled.
 #[derive(Default)]
-struct Handled {
+struct FloodCounters {
     answered: AtomicU64,
     refused: AtomicU64,
 }
@@ -367,7 +367,7 @@ fn with_flood<T>(
 ) -> Result<(T, [f64; 2])> {
     let (stop, handled) = (
         Arc::new(AtomicBool::new(false)),
-        Arc::new(Handled::default()),
+        Arc::new(FloodCounters::default()),
     );
     let (shared, token) = ((stop.clone(), handled.clone()), token.to_owned());
     let flooding = std::thread::spawn(move || run(flood, address, &token, &shared.0, shared.1));
@@ -390,7 +390,7 @@ fn run(
     address: SocketAddr,
     token: &str,
     stop: &AtomicBool,
-    handled: Arc<Handled>,
+    handled: Arc<FloodCounters>,
 ) -> Result<()> {
     rustix::process::nice(19)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -422,7 +422,7 @@ fn run(
 }
 
 /// Opens a connection, sends the beginning of a request, and closes the connection after a while.
-async fn silent_connection(address: SocketAddr, handled: &Handled) -> Result<()> {
+async fn silent_connection(address: SocketAddr, handled: &FloodCounters) -> Result<()> {
     let mut stream = tokio::net::TcpStream::connect(address).await?;
     stream.write_all(b"POST /mcp HTTP/1.1\r\nhost: ").await?;
     handled.answered.fetch_add(1, Relaxed);
@@ -431,7 +431,7 @@ async fn silent_connection(address: SocketAddr, handled: &Handled) -> Result<()>
 }
 
 /// Sends requests over one connection until it fails.
-async fn requests(address: SocketAddr, request: &[u8], handled: &Handled) -> Result<()> {
+async fn requests(address: SocketAddr, request: &[u8], handled: &FloodCounters) -> Result<()> {
     let mut connection = Connection::open(address).await?;
     loop {
         let (status, body) = connection.send(request).await?;

@@ -34,7 +34,7 @@ const PROXY_SUFFIXES: [&str; 2] = ["-ip", "-addr"];
 
 /// Why a request is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Denied {
+pub(crate) enum AuthenticationError {
     /// The request has no credential.
     NoCredential,
     /// The credential is not valid.
@@ -103,17 +103,17 @@ impl Authentication {
     }
 
     /// Returns the sender of a request with a credential in the `Authorization` header.
-    pub(crate) async fn by_header(&self, head: Head<'_>) -> Result<Operator, Denied> {
+    pub(crate) async fn by_header(&self, head: Head<'_>) -> Result<Operator, AuthenticationError> {
         let mut values = head.headers.get_all(AUTHORIZATION).iter();
         let value = match (values.next(), values.next()) {
-            (None, _) => return Err(Denied::NoCredential),
+            (None, _) => return Err(AuthenticationError::NoCredential),
             (Some(value), None) => value.to_str().ok(),
             (Some(_), Some(_)) => None,
         };
         let bearer = value.and_then(|value| value.split_once(' '));
         let bearer = bearer.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
         let Some((_, token)) = bearer else {
-            return Err(Denied::Invalid(
+            return Err(AuthenticationError::Invalid(
                 "send the token as `Authorization: Bearer …`".into(),
             ));
         };
@@ -126,7 +126,7 @@ impl Authentication {
     }
 
     /// Returns the sender of a request to the API.
-    pub(crate) async fn operator(&self, head: Head<'_>) -> Result<Operator, Denied> {
+    pub(crate) async fn operator(&self, head: Head<'_>) -> Result<Operator, AuthenticationError> {
         if !self.requires_credential() {
             let credential = Credential::Loopback;
             let peer = head.peer;
@@ -137,13 +137,15 @@ impl Authentication {
                     session: None,
                 })
             } else {
-                Err(Denied::NotLocal)
+                Err(AuthenticationError::NotLocal)
             };
         }
         if head.headers.contains_key(AUTHORIZATION) {
             return self.by_header(head).await;
         }
-        let found = self.session(head.headers).ok_or(Denied::NoCredential)?;
+        let found = self
+            .session(head.headers)
+            .ok_or(AuthenticationError::NoCredential)?;
         let operator = Operator {
             credential: found.1,
             peer: head.peer,
@@ -152,7 +154,7 @@ impl Authentication {
         if operator.is_current() {
             Ok(operator)
         } else {
-            Err(Denied::NoCredential)
+            Err(AuthenticationError::NoCredential)
         }
     }
 
@@ -161,7 +163,7 @@ impl Authentication {
         &self,
         token: &str,
         peer: Option<IpAddr>,
-    ) -> Result<Credential, Denied> {
+    ) -> Result<Credential, AuthenticationError> {
         let client = peer.map_or(Source::UNIX_SOCKET, Source::from);
         let is_issued = self.scope.is_some() && token.contains('.');
         let is_own = || {
@@ -176,24 +178,30 @@ impl Authentication {
         {
             Ok(true) if !is_issued || is_own() => return Ok(Credential::Token),
             Ok(true) => {}
-            Ok(false) => return Err(Denied::Invalid("the token is wrong".into())),
-            Err(too_many) => return Err(Denied::TooManyAttempts(too_many)),
+            Ok(false) => return Err(AuthenticationError::Invalid("the token is wrong".into())),
+            Err(too_many) => return Err(AuthenticationError::TooManyAttempts(too_many)),
         }
         let verified = self.verify_issued(token).await;
-        if matches!(verified, Err(Denied::Invalid(_) | Denied::MissingScope(_))) {
+        if matches!(
+            verified,
+            Err(AuthenticationError::Invalid(_) | AuthenticationError::MissingScope(_))
+        ) {
             // The result is ignored: the next token may exceed the limit.
             _ = self.attempts.check(client, Instant::now(), || false);
         }
         verified
     }
 
-    async fn verify_issued(&self, token: &str) -> Result<Credential, Denied> {
-        let scope = self.scope.as_ref().ok_or(Denied::NoCredential)?;
+    async fn verify_issued(&self, token: &str) -> Result<Credential, AuthenticationError> {
+        let scope = self
+            .scope
+            .as_ref()
+            .ok_or(AuthenticationError::NoCredential)?;
         match self.endpoint.verify(token).await {
             Ok(token) if token.has_scope(scope) => Ok(Credential::Issued(token.into())),
-            Ok(_) => Err(Denied::MissingScope(scope.clone())),
-            Err(TokenError::Invalid(why)) => Err(Denied::Invalid(why)),
-            Err(TokenError::Unavailable(why)) => Err(Denied::Unavailable(why)),
+            Ok(_) => Err(AuthenticationError::MissingScope(scope.clone())),
+            Err(TokenError::Invalid(why)) => Err(AuthenticationError::Invalid(why)),
+            Err(TokenError::Unavailable(why)) => Err(AuthenticationError::Unavailable(why)),
         }
     }
 
@@ -230,7 +238,7 @@ impl Authentication {
         &self,
         operator: &Operator,
         headers: &HeaderMap,
-    ) -> Result<(), Denied> {
+    ) -> Result<(), AuthenticationError> {
         let Some(session) = &operator.session else {
             return Ok(());
         };
@@ -242,7 +250,7 @@ impl Authentication {
         if is_right {
             Ok(())
         } else {
-            Err(Denied::BadCsrf)
+            Err(AuthenticationError::BadCsrf)
         }
     }
 

@@ -23,7 +23,7 @@ pub(super) struct ForgetQuery {
 
 /// What was deleted.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Forgotten {
+pub struct ForgetReport {
     /// Whether the values are deleted.
     pub ok: bool,
     /// Why values were not deleted.
@@ -47,7 +47,7 @@ pub(super) async fn post(State(admin): State<Admin>, Query(query): Query<ForgetQ
         return text(StatusCode::FORBIDDEN, message.into());
     }
     let forgotten = admin.forget(&query).await;
-    let forgotten = forgotten.unwrap_or_else(|error| Forgotten {
+    let forgotten = forgotten.unwrap_or_else(|error| ForgetReport {
         error: Some(error),
         ..Forgotten::default()
     });
@@ -75,7 +75,7 @@ impl Admin {
         sources.metrics.events().record(event);
     }
 
-    async fn forget(&self, query: &ForgetQuery) -> Result<Forgotten, String> {
+    async fn forget(&self, query: &ForgetQuery) -> Result<ForgetReport, String> {
         let sources = &self.0.sources;
         let stored = {
             let teams = sources.teams.borrow();
@@ -95,7 +95,7 @@ impl Admin {
             .await
             .map_err(|error| error.to_string())?;
         self.record_removal(query);
-        Ok(Forgotten {
+        Ok(ForgetReport {
             ok: true,
             error: None,
             keys: usage.keys,

@@ -39,13 +39,14 @@ use self::admission::{Connection, ReportPermits};
 use self::authentication::Authentication;
 pub use self::cluster::{Cluster, Replica};
 pub use self::folders::Folders;
-pub use self::forget::Forgotten;
+pub use self::forget::ForgetReport;
 pub use self::index::IndexStatus;
 pub use self::issuer::{FetchError, Issuer};
 pub use self::operator::{EndpointCredentials, IssuedToken, TokenError};
-pub use self::reload::{ReloadTrigger, Reloaded};
+pub use self::reload::{ReloadReport, ReloadTrigger};
 pub use self::status::{
-    Grants, LastError, Memory, PendingApproval, Provider, Rejected, Status, StoredValues, Team,
+    Grants, LastError, Memory, PendingApproval, Provider, RejectedComponent, Status, StoredValues,
+    Team,
 };
 use larder_core::audit::AuditLog;
 use larder_core::catalog::{OfferedPrompt, OfferedTool, Reader};

@@ -17,7 +17,7 @@ pub(super) const PATH: &str = "/reload";
 
 /// The result of a reload.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Reloaded {
+pub struct ReloadReport {
     /// Whether the configuration in the file is in effect, except for values that need a restart.
     pub ok: bool,
     /// Why the configuration is not in effect.
@@ -28,11 +28,13 @@ pub struct Reloaded {
 
 /// Reloads the configuration and scans the plugins folders.
 #[derive(Clone)]
-pub struct ReloadTrigger(Arc<dyn Fn() -> BoxFuture<'static, Reloaded> + Send + Sync>);
+pub struct ReloadTrigger(Arc<dyn Fn() -> BoxFuture<'static, ReloadReport> + Send + Sync>);
 
 impl ReloadTrigger {
     /// Creates a trigger that calls `reload`.
-    pub fn new(reload: impl Fn() -> BoxFuture<'static, Reloaded> + Send + Sync + 'static) -> Self {
+    pub fn new(
+        reload: impl Fn() -> BoxFuture<'static, ReloadReport> + Send + Sync + 'static,
+    ) -> Self {
         Self(Arc::new(reload))
     }
 }

@@ -81,7 +81,7 @@ pub struct Team {
     /// The providers that are served.
     pub providers: Vec<Provider>,
     /// Components that could not be loaded, up to a limit.
-    pub rejected: Vec<Rejected>,
+    pub rejected: Vec<RejectedComponent>,
     /// The number of other components that could not be loaded.
     #[serde(default)]
     pub more_rejected: usize,
@@ -198,7 +198,7 @@ pub struct LastError {
 
 /// A component that is not served.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Rejected {
+pub struct RejectedComponent {
     /// The file name.
     pub file: String,
     /// The digest of the file, if the file could be read.
@@ -277,7 +277,7 @@ impl Team {
                 .rejected()
                 .iter()
                 .take(MAX_REJECTED)
-                .map(Rejected::of)
+                .map(RejectedComponent::of)
                 .collect(),
             more_rejected: catalog.rejected().len().saturating_sub(MAX_REJECTED),
             pending_approval: catalog
@@ -402,7 +402,7 @@ impl LastError {
     }
 }
 
-impl Rejected {
+impl RejectedComponent {
     fn of(rejected: &catalog::RejectedComponent) -> Self {
         Self {
             file: rejected.origin.clone(),

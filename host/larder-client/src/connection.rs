@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::era::Era;
 use super::error::ClientError;
 use super::filter::Filter;
-use super::message::{self, Incoming, OnMessage, Outgoing, ignore_message};
+use super::message::{self, ClientMessage, OnMessage, ServerMessage, ignore_message};
 use super::results::{
     CompleteResult, Completion, Page, Progress, Prompt, PromptResult, ReadResult, Resource,
     ResourceTemplate, SearchResult, Tool, ToolResult,
@@ -81,7 +81,7 @@ impl Client {
     ) -> Result<ReadResult, ClientError> {
         let token = self.last_id.saturating_add(1);
         let params = json!({ "uri": uri, "_meta": { "progressToken": token } });
-        let mut on_message = |message: &Incoming| match message.progress(token) {
+        let mut on_message = |message: &ServerMessage| match message.progress(token) {
             Some(progress) => on_progress(progress),
             None => ControlFlow::Continue(()),
         };
@@ -232,7 +232,7 @@ impl Client {
         on_message: OnMessage<'_>,
     ) -> Result<T, ClientError> {
         self.last_id = self.last_id.saturating_add(1);
-        let request = Outgoing::request(self.last_id, self.era, method, params, name);
+        let request = ClientMessage::request(self.last_id, self.era, method, params, name);
         self.transport
             .exchange(&request, self.era, on_message)
             .await?

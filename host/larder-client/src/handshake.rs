@@ -9,7 +9,7 @@ use serde_json::json;
 use super::connection::Client;
 use super::era::{Era, client_info};
 use super::error::ClientError;
-use super::message::{Outgoing, ignore_message};
+use super::message::{ClientMessage, ignore_message};
 use super::revision::Revision;
 use super::transport::Transport;
 
@@ -56,7 +56,7 @@ struct DiscoverResult {
 }
 
 async fn discover(transport: &mut Transport) -> Result<bool, ClientError> {
-    let request = Outgoing::request(1, Era::Modern, "server/discover", json!({}), None);
+    let request = ClientMessage::request(1, Era::Modern, "server/discover", json!({}), None);
     let is_pipe = matches!(transport, Transport::Lines(_));
     let mut on_message = ignore_message;
     let exchange = transport.exchange(&request, Era::Modern, &mut on_message);
@@ -98,7 +98,7 @@ async fn initialize(
         "protocolVersion": revision.as_str(), "capabilities": {}, "clientInfo": client_info(),
     });
     let era = Era::Handshake(revision);
-    let request = Outgoing::request(2, era, "initialize", params, None);
+    let request = ClientMessage::request(2, era, "initialize", params, None);
     let answer = transport
         .exchange(&request, era, &mut ignore_message)
         .await?;
@@ -123,7 +123,7 @@ async fn initialize(
     };
     transport
         .notify(
-            &Outgoing::notification("notifications/initialized", None),
+            &ClientMessage::notification("notifications/initialized", None),
             era,
         )
         .await?;

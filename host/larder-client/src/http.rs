@@ -15,7 +15,7 @@ use reqwest::{RequestBuilder, Response, StatusCode, Url};
 use super::era::Era;
 use super::error::ClientError;
 use super::limits::MAX_MESSAGE_BYTES;
-use super::message::{Incoming, OnMessage, Outgoing};
+use super::message::{ClientMessage, OnMessage, ServerMessage};
 pub use admin_api::AdminEvents;
 use error::{request_error, status_hint};
 pub(super) use options::HttpOptions;
@@ -82,10 +82,10 @@ impl HttpTransport {
 
     pub(super) async fn exchange(
         &mut self,
-        request: &Outgoing<'_>,
+        request: &ClientMessage<'_>,
         era: Era,
         on_message: OnMessage<'_>,
-    ) -> Result<Incoming, ClientError> {
+    ) -> Result<ServerMessage, ClientError> {
         // The future of the previous request may have been dropped. In a legacy session, the server continues such a
         // request.
         let abandoned = self.pending_request.take();
@@ -110,7 +110,7 @@ impl HttpTransport {
 
     pub(super) async fn notify(
         &mut self,
-        notification: &Outgoing<'_>,
+        notification: &ClientMessage<'_>,
         era: Era,
     ) -> Result<(), ClientError> {
         let response = self.post(notification, era).await?;
@@ -177,7 +177,7 @@ impl HttpTransport {
         }
     }
 
-    async fn post(&self, message: &Outgoing<'_>, era: Era) -> Result<Response, ClientError> {
+    async fn post(&self, message: &ClientMessage<'_>, era: Era) -> Result<Response, ClientError> {
         let mut post = self.with_headers(self.client.post(self.target.clone()), era);
         if era == Era::Modern {
             post = post.header("mcp-method", header_text(message.method));
@@ -203,7 +203,7 @@ impl HttpTransport {
 
     /// Reads an answer. A JSON-RPC error may come with any status; an error status without a JSON-RPC error is an error
     /// too.
-    async fn answer(&self, response: Response) -> Result<Incoming, ClientError> {
+    async fn answer(&self, response: Response) -> Result<ServerMessage, ClientError> {
         let status = response.status();
         let location = response
             .headers()
@@ -211,7 +211,7 @@ impl HttpTransport {
             .and_then(|to| to.to_str().ok())
             .map(str::to_owned);
         let body = self.body(response).await?;
-        let message = Incoming::parse(&body).and_then(|message| match message.method {
+        let message = ServerMessage::parse(&body).and_then(|message| match message.method {
             None => Ok(message),
             Some(_) => Err(ClientError::NotMcp("a request instead of an answer".into())),
         });
@@ -259,7 +259,7 @@ impl HttpTransport {
         id: Option<u64>,
         era: Era,
         on_message: OnMessage<'_>,
-    ) -> Result<Incoming, ClientError> {
+    ) -> Result<ServerMessage, ClientError> {
         let mut messages = MessageStream::new(response, self.url.clone());
         loop {
             let message = self
@@ -283,7 +283,7 @@ impl HttpTransport {
     async fn cancel(&self, id: Option<u64>, era: Era) -> Result<(), ClientError> {
         match (era, id) {
             (Era::Legacy(_), Some(id)) => self
-                .post(&Outgoing::cancellation(id), era)
+                .post(&ClientMessage::cancellation(id), era)
                 .await
                 .map(|_| ()),
             _ => Ok(()),
@@ -296,7 +296,7 @@ impl HttpTransport {
         &self,
         messages: &mut MessageStream,
         era: Era,
-    ) -> Result<Option<Incoming>, ClientError> {
+    ) -> Result<Option<ServerMessage>, ClientError> {
         loop {
             let ended = match messages.next().await {
                 Ok(Some(message)) => return Ok(Some(message)),
@@ -333,7 +333,7 @@ impl HttpTransport {
     /// Sends a request whose answer is an open-ended stream of messages.
     pub(super) async fn open_stream(
         &self,
-        request: &Outgoing<'_>,
+        request: &ClientMessage<'_>,
         era: Era,
     ) -> Result<MessageStream, ClientError> {
         let response = self.post(request, era).await?;

@@ -10,7 +10,7 @@ use tokio::io::{
 use super::child::Child;
 use super::error::ClientError;
 use super::limits::MAX_MESSAGE_BYTES;
-use super::message::{Incoming, OnMessage, Outgoing};
+use super::message::{ClientMessage, OnMessage, ServerMessage};
 
 pub(super) struct LineTransport {
     input: Box<dyn AsyncBufRead + Send + Unpin>,
@@ -55,9 +55,9 @@ impl LineTransport {
 
     pub(super) async fn exchange(
         &mut self,
-        request: &Outgoing<'_>,
+        request: &ClientMessage<'_>,
         on_message: OnMessage<'_>,
-    ) -> Result<Incoming, ClientError> {
+    ) -> Result<ServerMessage, ClientError> {
         // The future of the previous request may have been dropped before its answer arrived.
         self.cancel_pending().await?;
         self.pending_request = request.id;
@@ -80,7 +80,7 @@ impl LineTransport {
     /// Cancels the request without an answer, if there is one.
     pub(super) async fn cancel_pending(&mut self) -> Result<(), ClientError> {
         match self.pending_request.take() {
-            Some(id) => self.send(&Outgoing::cancellation(id).body).await,
+            Some(id) => self.send(&ClientMessage::cancellation(id).body).await,
             None => Ok(()),
         }
     }
@@ -95,7 +95,7 @@ impl LineTransport {
     }
 
     /// Returns the next message. Cancel safe.
-    pub(super) async fn receive(&mut self) -> Result<Incoming, ClientError> {
+    pub(super) async fn receive(&mut self) -> Result<ServerMessage, ClientError> {
         loop {
             let left = (MAX_MESSAGE_BYTES + 1).saturating_sub(self.partial_line.len()) as u64;
             let mut bounded = (&mut self.input).take(left);
@@ -108,7 +108,7 @@ impl LineTransport {
                 None => Err(ClientError::Closed),
                 Some(_) if line.len() > MAX_MESSAGE_BYTES => Err(ClientError::TooLarge),
                 Some(_) if line.trim_ascii().is_empty() => continue,
-                Some(_) => Incoming::parse(&line),
+                Some(_) => ServerMessage::parse(&line),
             };
         }
     }

@@ -13,7 +13,7 @@ use super::era::Era;
 use super::error::ClientError;
 use super::http::{HttpTransport, MessageStream};
 use super::lines::LineTransport;
-use super::message::{self, Incoming, Notification, Outgoing, ignore_message};
+use super::message::{self, ClientMessage, Notification, ServerMessage, ignore_message};
 use super::transport::Transport;
 
 /// How many notifications are kept while the client waits for an answer.
@@ -195,7 +195,7 @@ impl ListeningClient {
         let notifications =
             json!({ "resourcesListChanged": targets.list, "resourceSubscriptions": targets.uris });
         let params = json!({ "notifications": notifications });
-        let request = Outgoing::request(id, era, "subscriptions/listen", params, None);
+        let request = ClientMessage::request(id, era, "subscriptions/listen", params, None);
         let feed = match transport {
             Transport::Http(http) => {
                 let messages = http.open_stream(&request, era).await?;
@@ -313,7 +313,7 @@ impl ListeningClient {
     ) -> Result<T, ClientError> {
         self.last_id = self.last_id.saturating_add(1);
         let name = message::header_name(method, &params);
-        let request = Outgoing::request(
+        let request = ClientMessage::request(
             self.last_id,
             self.era,
             method,
@@ -357,12 +357,12 @@ impl ListeningClient {
     }
 
     /// Returns whether this is the answer to the `subscriptions/listen` request. A legacy session has no such request.
-    fn ends_listening(&self, message: &Incoming) -> bool {
+    fn ends_listening(&self, message: &ServerMessage) -> bool {
         self.era == Era::Modern && message.answers(Some(self.listen_id))
     }
 
     /// Returns the next message that is not a request. Requests are replied to.
-    async fn message(&mut self) -> Result<Option<Incoming>, ClientError> {
+    async fn message(&mut self) -> Result<Option<ServerMessage>, ClientError> {
         loop {
             let message = match &mut self.feed {
                 Feed::Http { http, messages } => http.next(messages, self.era).await?,
@@ -371,7 +371,7 @@ impl ListeningClient {
                     received => Some(received?),
                 },
             };
-            let Some(reply) = message.as_ref().and_then(Incoming::reply) else {
+            let Some(reply) = message.as_ref().and_then(ServerMessage::reply) else {
                 return Ok(message);
             };
             match &mut self.feed {

@@ -18,9 +18,9 @@ pub(super) const VERSION_KEY: &str = "dev.larder/version";
 pub(super) const NOT_MODIFIED: i64 = -31001;
 
 /// A callback for the messages that arrive before an answer. `Break` cancels the request.
-pub(super) type OnMessage<'a> = &'a mut (dyn FnMut(&Incoming) -> ControlFlow<()> + Send);
+pub(super) type OnMessage<'a> = &'a mut (dyn FnMut(&ServerMessage) -> ControlFlow<()> + Send);
 
-pub(super) fn ignore_message(_: &Incoming) -> ControlFlow<()> {
+pub(super) fn ignore_message(_: &ServerMessage) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
@@ -36,14 +36,14 @@ pub(super) fn header_name(method: &str, params: &Map<String, Value>) -> Option<S
 
 /// A message to the server. HTTP headers repeat its method and name.
 #[derive(Debug)]
-pub(super) struct Outgoing<'a> {
+pub(super) struct ClientMessage<'a> {
     pub(super) id: Option<u64>,
     pub(super) method: &'a str,
     pub(super) name: Option<&'a str>,
     pub(super) body: String,
 }
 
-impl<'a> Outgoing<'a> {
+impl<'a> ClientMessage<'a> {
     pub(super) fn request(
         id: u64,
         era: Era,
@@ -98,7 +98,7 @@ pub struct Notification {
 
 /// A message from the server.
 #[derive(Debug, Deserialize)]
-pub(super) struct Incoming {
+pub(super) struct ServerMessage {
     id: Option<Value>,
     pub(super) method: Option<String>,
     #[serde(default)]
@@ -107,7 +107,7 @@ pub(super) struct Incoming {
     error: Option<RpcError>,
 }
 
-impl Incoming {
+impl ServerMessage {
     pub(super) fn parse(text: &[u8]) -> Result<Self, ClientError> {
         serde_json::from_slice(text).map_err(|error| ClientError::NotMcp(error.to_string()))
     }
@@ -203,7 +203,7 @@ mod tests {
     use crate::results::{Page, Resource};
 
     fn check(answer: &str, expected: Expect) {
-        let result = Incoming::parse(answer.as_bytes())
+        let result = ServerMessage::parse(answer.as_bytes())
             .and_then(|m| m.result::<Page<Resource>>("resources/list"));
         let shown = match result {
             Ok(page) => json!([page.items, page.next_cursor, page.rest]).to_string(),
@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn replies_to_requests_of_the_server() {
-        let reply = |text: &str| Incoming::parse(text.as_bytes()).unwrap().reply();
+        let reply = |text: &str| ServerMessage::parse(text.as_bytes()).unwrap().reply();
         assert_eq!(
             reply(r#"{"id":"x","method":"ping"}"#).unwrap(),
             r#"{"id":"x","jsonrpc":"2.0","result":{}}"#
@@ -266,7 +266,7 @@ mod tests {
                 .contains("-32601")
         );
         assert_eq!(reply(r#"{"method":"notifications/message"}"#), None);
-        let ping = Incoming::parse(br#"{"id":1,"method":"ping"}"#).unwrap();
+        let ping = ServerMessage::parse(br#"{"id":1,"method":"ping"}"#).unwrap();
         assert!(!ping.answers(Some(1)), "a request is not an answer");
     }
 }

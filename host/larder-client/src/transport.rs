@@ -4,7 +4,7 @@ use super::era::Era;
 use super::error::ClientError;
 use super::http::HttpTransport;
 use super::lines::LineTransport;
-use super::message::{Incoming, OnMessage, Outgoing};
+use super::message::{ClientMessage, OnMessage, ServerMessage};
 
 #[derive(Debug)]
 pub(super) enum Transport {
@@ -16,10 +16,10 @@ impl Transport {
     /// Sends a request and waits for its answer. `on_message` receives the notifications that arrive before the answer.
     pub(super) async fn exchange(
         &mut self,
-        request: &Outgoing<'_>,
+        request: &ClientMessage<'_>,
         era: Era,
         on_message: OnMessage<'_>,
-    ) -> Result<Incoming, ClientError> {
+    ) -> Result<ServerMessage, ClientError> {
         match self {
             Self::Http(http) => http.exchange(request, era, on_message).await,
             Self::Lines(lines) => lines.exchange(request, on_message).await,
@@ -28,7 +28,7 @@ impl Transport {
 
     pub(super) async fn notify(
         &mut self,
-        notification: &Outgoing<'_>,
+        notification: &ClientMessage<'_>,
         era: Era,
     ) -> Result<(), ClientError> {
         match self {

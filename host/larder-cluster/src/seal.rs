@@ -196,11 +196,16 @@ mod tests {
     #[test]
     fn an_earlier_version_reads_a_sealed_message() {
         #[derive(serde::Deserialize)]
-        struct Known {
+        struct KnownFields {
             number: u64,
         }
         let sealed = sealer(&["key"]).seal("a", &json!({ "number": 7 })).unwrap();
-        assert_eq!(serde_json::from_slice::<Known>(&sealed).unwrap().number, 7);
+        assert_eq!(
+            serde_json::from_slice::<KnownFields>(&sealed)
+                .unwrap()
+                .number,
+            7
+        );
     }
 
     #[test]

@@ -15,13 +15,13 @@ use tokio::sync::{Mutex, mpsc};
 use tokio::time::timeout;
 
 use self::bucket::SessionBucket;
-use self::messages::Outgoing;
+use self::messages::OutgoingMessage;
 use crate::cluster::Cluster;
 use crate::node::Node;
 use crate::traffic::{Direction, Kind};
 use larder_mcp::{
-    Loaded, PeerMessage, PutError, ReplicaName, ReplyAddress, RequestError, SealingKeys,
-    SessionKey, SharedSessionStore, StoreChange, StoredValue, Unavailable,
+    PeerMessage, PutError, ReplicaName, ReplyAddress, RequestError, SealingKeys, SessionKey,
+    SharedSessionStore, StoreChange, StoreEntry, StoredValue, Unavailable,
 };
 use larder_runtime::drain::SupervisedTask;
 use larder_runtime::health::Impact;
@@ -56,7 +56,7 @@ struct NatsSessions {
     bucket: Arc<SessionBucket>,
     changes: Mutex<mpsc::Receiver<StoreChange>>,
     messages: Mutex<mpsc::Receiver<PeerMessage>>,
-    outgoing: mpsc::Sender<Outgoing>,
+    outgoing: mpsc::Sender<OutgoingMessage>,
 }
 
 impl NatsSessions {
@@ -126,7 +126,7 @@ impl SharedSessionStore for NatsSessions {
         max_payload.min(1 << 20).saturating_sub(MESSAGE_OVERHEAD)
     }
 
-    async fn load(&self, key: SessionKey) -> Result<Loaded, Unavailable> {
+    async fn load(&self, key: SessionKey) -> Result<StoreEntry, Unavailable> {
         self.run(self.bucket.load(&self.node, key)).await
     }
 
@@ -158,7 +158,7 @@ impl SharedSessionStore for NatsSessions {
         let is_sent = self.is_connected()
             && self
                 .outgoing
-                .try_send(Outgoing {
+                .try_send(OutgoingMessage {
                     subject,
                     payload: message.into(),
                 })
@@ -205,7 +205,7 @@ impl SharedSessionStore for NatsSessions {
 
     fn reply(&self, to: ReplyAddress, message: Vec<u8>) {
         // If the message is dropped, the waiting call gets an error.
-        _ = self.outgoing.try_send(Outgoing {
+        _ = self.outgoing.try_send(OutgoingMessage {
             subject: to.0,
             payload: message.into(),
         });

@@ -28,7 +28,7 @@ use larder_runtime::deadline::with_deadline;
 use larder_runtime::drain::{Drain, SupervisedTask};
 use larder_runtime::health::{Health, Impact};
 use larder_runtime::metrics::Metrics;
-use larder_runtime::shares::{AUDIT_LINES, Resource, Taken, TeamShares};
+use larder_runtime::shares::{AUDIT_LINES, Resource, SharePermit, TeamShares};
 
 /// Capacity of a part of the queue that is reserved for events of the server. Lines of callers never fill it.
 const EVENT_CAPACITY: usize = 64;
@@ -64,7 +64,7 @@ pub enum OnFull {
 
 /// Why the line of an operation cannot be written. An operation that cannot be recorded is not answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum NotRecorded {
+pub enum AuditWriteError {
     /// The log does not exist any more.
     #[error("the audit log is closed: the server is shutting down")]
     Closed,
@@ -78,10 +78,12 @@ pub enum NotRecorded {
 const MAX_WAIT: Duration = Duration::from_secs(10);
 
 /// Waits for the log. The clock is read only if the operation has to wait.
-async fn wait<T>(work: impl Future<Output = Result<T, NotRecorded>>) -> Result<T, NotRecorded> {
+async fn wait<T>(
+    work: impl Future<Output = Result<T, AuditWriteError>>,
+) -> Result<T, AuditWriteError> {
     with_deadline(|| Instant::now() + MAX_WAIT, work)
         .await
-        .unwrap_or(Err(NotRecorded::Blocked))
+        .unwrap_or(Err(AuditWriteError::Blocked))
 }
 
 /// Handle to the audit log. Clones share one log.
@@ -105,7 +107,7 @@ struct Inner {
 struct QueuedLine {
     bytes: Vec<u8>,
     /// The slot in the team's share. It is returned when the line is written or given up.
-    _share: Option<Taken>,
+    _share: Option<SharePermit>,
     /// Notifies the answer when its line is written. This sender is dropped if the line is given up.
     written: Option<oneshot::Sender<()>>,
 }
@@ -114,7 +116,7 @@ struct QueuedLine {
 #[derive(Debug)]
 pub struct AuditSlot {
     permit: Option<OwnedPermit<QueuedLine>>,
-    share: Option<Taken>,
+    share: Option<SharePermit>,
     audit: Arc<Inner>,
 }
 
@@ -125,8 +127,8 @@ pub struct PendingLine(oneshot::Receiver<()>);
 
 impl PendingLine {
     /// Waits until the line is written. After an error, the line may still be written later.
-    pub async fn written(self) -> Result<(), NotRecorded> {
-        wait(async { self.0.await.map_err(|_| NotRecorded::Closed) }).await
+    pub async fn written(self) -> Result<(), AuditWriteError> {
+        wait(async { self.0.await.map_err(|_| AuditWriteError::Closed) }).await
     }
 }
 
@@ -194,7 +196,10 @@ impl AuditLog {
 
     /// Reserves a slot for a line about a caller of these teams, and may wait for one. Returns `None` without an audit
     /// log. With [`OnFull::Wait`], every operation has a slot, also during shutdown.
-    pub async fn reserve(&self, teams: Option<&Teams>) -> Result<Option<AuditSlot>, NotRecorded> {
+    pub async fn reserve(
+        &self,
+        teams: Option<&Teams>,
+    ) -> Result<Option<AuditSlot>, AuditWriteError> {
         let Some(audit) = self.0.clone() else {
             return Ok(None);
         };
@@ -224,7 +229,7 @@ impl AuditLog {
 
     /// Records what an operator does, before the action takes effect. Waits like the operation of a caller. If this
     /// fails, the action must not be carried out.
-    pub async fn record_first(&self, event: &AuditEvent<'_>) -> Result<(), NotRecorded> {
+    pub async fn record_first(&self, event: &AuditEvent<'_>) -> Result<(), AuditWriteError> {
         let Some(slot) = self.reserve(None).await? else {
             return Ok(());
         };
@@ -252,12 +257,12 @@ impl AuditLog {
 enum Share {
     /// The caller's first team has no share.
     Unlimited,
-    Taken(Taken),
+    Taken(SharePermit),
     /// The share of the caller's first team, which is used up.
     UsedUp(TeamShares),
 }
 
-type Reservation = (OwnedPermit<QueuedLine>, Option<Taken>);
+type Reservation = (OwnedPermit<QueuedLine>, Option<SharePermit>);
 
 impl Inner {
     /// Takes a slot from the share of the first of these teams.
@@ -275,7 +280,7 @@ impl Inner {
         }
     }
 
-    async fn reserve(&self, teams: Option<&Teams>) -> Result<Reservation, NotRecorded> {
+    async fn reserve(&self, teams: Option<&Teams>) -> Result<Reservation, AuditWriteError> {
         let share = match self.share(teams) {
             Share::Unlimited => None,
             Share::Taken(taken) => Some(taken),
@@ -283,7 +288,7 @@ impl Inner {
                 first
                     .take(Resource::AuditLines, 1)
                     .await
-                    .ok_or(NotRecorded::Closed)?,
+                    .ok_or(AuditWriteError::Closed)?,
             ),
         };
         Ok((
@@ -291,7 +296,7 @@ impl Inner {
                 .clone()
                 .reserve_owned()
                 .await
-                .map_err(|_| NotRecorded::Closed)?,
+                .map_err(|_| AuditWriteError::Closed)?,
             share,
         ))
     }

@@ -3,7 +3,7 @@
 
 mod cell;
 mod content_state;
-mod covered;
+mod covered_entries;
 mod definitions;
 mod header_parameters;
 mod index;
@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 pub use self::cell::{Notifier, Reader, Writer, catalog, watch};
 pub use self::content_state::{ContentFingerprint, ContentState};
-pub use self::covered::Covered;
+pub use self::covered_entries::CoveredEntries;
 pub use self::definitions::{Definitions, OfferedPrompt, OfferedTool};
 pub(crate) use self::definitions::{tool_digest, tool_json};
 pub use self::header_parameters::HeaderParameter;

@@ -18,7 +18,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 pub use self::artifact::{Artifact, PendingArtifact, Signatures, SignedSubject};
-pub use self::blob::{Blob, BlobRevision, Content, Detection, Fetched};
+pub use self::blob::{Blob, BlobRevision, Content, Detection, FetchOutcome};
 pub use self::folder::{Folder, SETTLE_TIME};
 pub use self::folder_watcher::FolderWatcher;
 #[cfg(any(test, feature = "test-util"))]

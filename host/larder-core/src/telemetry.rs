@@ -20,7 +20,7 @@ use larder_model::trace::{ActiveSpan, SpanData, SpanRecorder, TraceContext};
 use larder_runtime::drain::{Drain, SupervisedTask};
 use larder_runtime::health::Impact;
 use larder_runtime::metrics::Metrics;
-use larder_runtime::shares::{Resource, SPANS, Taken, TeamShares};
+use larder_runtime::shares::{Resource, SPANS, SharePermit, TeamShares};
 
 /// Sends a request without spans to a collector, as the server would. Returns what is wrong, if the collector does not
 /// accept the request.
@@ -65,7 +65,7 @@ struct Inner {
 /// A span in the queue, with its slot in the team's share: any client can cause its requests to be recorded.
 struct QueuedSpan {
     span: SpanData,
-    _share: Taken,
+    _share: SharePermit,
 }
 
 impl Telemetry {

@@ -7,7 +7,7 @@ const UNITS_PER_CHECK: u64 = 4_096;
 
 /// Why a validation ended early. The value is small, because each step may return it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Exhausted {
+pub(crate) enum EffortError {
     Effort,
     Depth,
     Stopped,
@@ -43,7 +43,7 @@ impl<'c> Effort<'c> {
     }
 
     /// Counts this many units. Fails if too few units are left.
-    pub(crate) fn spend(&mut self, units: u64) -> Result<(), Exhausted> {
+    pub(crate) fn spend(&mut self, units: u64) -> Result<(), EffortError> {
         match self.until_check.checked_sub(units) {
             Some(left) => {
                 self.until_check = left;
@@ -54,16 +54,16 @@ impl<'c> Effort<'c> {
     }
 
     /// Counts the comparison of this many bytes.
-    pub(crate) fn spend_bytes(&mut self, bytes: usize) -> Result<(), Exhausted> {
+    pub(crate) fn spend_bytes(&mut self, bytes: usize) -> Result<(), EffortError> {
         self.spend((bytes / BYTES_PER_UNIT) as u64)
     }
 
     #[cold]
-    fn check(&mut self, units: u64) -> Result<(), Exhausted> {
+    fn check(&mut self, units: u64) -> Result<(), EffortError> {
         let left = self.until_check.saturating_add(self.rest);
-        let left = left.checked_sub(units).ok_or(Exhausted::Effort)?;
+        let left = left.checked_sub(units).ok_or(EffortError::Effort)?;
         if self.must_stop.as_mut().is_some_and(|must_stop| must_stop()) {
-            return Err(Exhausted::Stopped);
+            return Err(EffortError::Stopped);
         }
         self.until_check = left.min(UNITS_PER_CHECK);
         self.rest = left - self.until_check;
@@ -80,8 +80,8 @@ mod tests {
         let mut effort = Effort::new(10);
         assert_eq!(effort.spend(4), Ok(()));
         assert_eq!(effort.spend(6), Ok(()));
-        assert_eq!(effort.spend(1), Err(Exhausted::Effort));
-        assert_eq!(Effort::new(10).spend(u64::MAX), Err(Exhausted::Effort));
+        assert_eq!(effort.spend(1), Err(EffortError::Effort));
+        assert_eq!(Effort::new(10).spend(u64::MAX), Err(EffortError::Effort));
     }
 
     #[test]
@@ -93,7 +93,7 @@ mod tests {
         };
         let mut effort = Effort::with_check(u64::MAX, &mut must_stop);
         let spent = (0..).take_while(|_| effort.spend(1).is_ok()).count() as u64;
-        assert_eq!(effort.spend(u64::MAX), Err(Exhausted::Effort));
+        assert_eq!(effort.spend(u64::MAX), Err(EffortError::Effort));
         assert!(
             (2 * UNITS_PER_CHECK..=4 * UNITS_PER_CHECK).contains(&spent),
             "{spent}"

@@ -6,7 +6,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use serde_json::Value;
 
 use crate::Effort;
-use crate::effort::Exhausted;
+use crate::effort::EffortError;
 use crate::number::ExactNumber;
 
 /// Deeper values are not compared. The parser of JSON accepts only values of a lower depth.
@@ -23,7 +23,7 @@ pub(crate) struct ValueSet {
 const FEW: usize = 8;
 
 impl ValueSet {
-    pub(crate) fn new(values: &[Value]) -> Result<Self, Exhausted> {
+    pub(crate) fn new(values: &[Value]) -> Result<Self, EffortError> {
         let mut effort = Effort::new(u64::MAX);
         let mut hashes = Vec::with_capacity(values.len());
         for (index, value) in values.iter().enumerate() {
@@ -40,7 +40,7 @@ impl ValueSet {
         &self,
         value: &Value,
         effort: &mut Effort<'_>,
-    ) -> Result<bool, Exhausted> {
+    ) -> Result<bool, EffortError> {
         if self.values.len() <= FEW {
             return self.has_equal(value, effort);
         }
@@ -57,7 +57,7 @@ impl ValueSet {
         Ok(false)
     }
 
-    fn has_equal(&self, value: &Value, effort: &mut Effort<'_>) -> Result<bool, Exhausted> {
+    fn has_equal(&self, value: &Value, effort: &mut Effort<'_>) -> Result<bool, EffortError> {
         for other in &self.values {
             if are_equal(other, value, 0, effort)? {
                 return Ok(true);
@@ -68,7 +68,7 @@ impl ValueSet {
 }
 
 /// Whether no two values are equal.
-pub(crate) fn are_unique(values: &[Value], effort: &mut Effort<'_>) -> Result<bool, Exhausted> {
+pub(crate) fn are_unique(values: &[Value], effort: &mut Effort<'_>) -> Result<bool, EffortError> {
     let mut hashes = Vec::with_capacity(values.len());
     for value in values {
         hashes.push((hash(value, effort)?, value));
@@ -92,7 +92,7 @@ pub(crate) fn are_equal(
     b: &Value,
     depth: usize,
     effort: &mut Effort<'_>,
-) -> Result<bool, Exhausted> {
+) -> Result<bool, EffortError> {
     check_depth(depth)?;
     effort.spend(1)?;
     match (a, b) {
@@ -127,14 +127,14 @@ pub(crate) fn are_equal(
     }
 }
 
-fn check_depth(depth: usize) -> Result<(), Exhausted> {
+fn check_depth(depth: usize) -> Result<(), EffortError> {
     if depth > MAX_DEPTH {
-        return Err(Exhausted::Depth);
+        return Err(EffortError::Depth);
     }
     Ok(())
 }
 
-fn hash(value: &Value, effort: &mut Effort<'_>) -> Result<u64, Exhausted> {
+fn hash(value: &Value, effort: &mut Effort<'_>) -> Result<u64, EffortError> {
     let mut hasher = DefaultHasher::new();
     add_to_hash(value, 0, &mut hasher, effort)?;
     Ok(hasher.finish())
@@ -145,7 +145,7 @@ fn add_to_hash(
     depth: usize,
     hasher: &mut DefaultHasher,
     effort: &mut Effort<'_>,
-) -> Result<(), Exhausted> {
+) -> Result<(), EffortError> {
     check_depth(depth)?;
     effort.spend(1)?;
     match value {

@@ -1,7 +1,7 @@
 //! Why a schema or a value is not valid.
 
 use crate::compile::{MAX_CHAIN, MAX_NESTING};
-use crate::effort::Exhausted;
+use crate::effort::EffortError;
 
 /// Why a schema cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -53,12 +53,12 @@ pub enum SchemaError {
     Stopped,
 }
 
-impl From<Exhausted> for SchemaError {
-    fn from(exhausted: Exhausted) -> Self {
+impl From<EffortError> for SchemaError {
+    fn from(exhausted: EffortError) -> Self {
         match exhausted {
-            Exhausted::Effort => Self::TooMuchEffort,
-            Exhausted::Depth => Self::TooDeep,
-            Exhausted::Stopped => Self::Stopped,
+            EffortError::Effort => Self::TooMuchEffort,
+            EffortError::Depth => Self::TooDeep,
+            EffortError::Stopped => Self::Stopped,
         }
     }
 }

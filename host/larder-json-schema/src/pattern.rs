@@ -8,7 +8,7 @@ use regex_syntax::hir::{Hir, HirKind, Repetition};
 use serde_json::Value;
 
 use self::translate::translate;
-use crate::effort::Exhausted;
+use crate::effort::EffortError;
 use crate::{Effort, InvalidSchema};
 
 /// Maximum size of one compiled expression.
@@ -46,7 +46,11 @@ impl Pattern {
         })
     }
 
-    pub(crate) fn is_match(&self, text: &str, effort: &mut Effort<'_>) -> Result<bool, Exhausted> {
+    pub(crate) fn is_match(
+        &self,
+        text: &str,
+        effort: &mut Effort<'_>,
+    ) -> Result<bool, EffortError> {
         effort.spend(1 + self.states.saturating_mul(text.len() as u64) / STATES_PER_UNIT)?;
         Ok(self.regex.is_match(text))
     }

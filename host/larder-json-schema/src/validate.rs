@@ -3,16 +3,16 @@
 
 mod assertions;
 mod combinations;
-mod evaluated;
+mod evaluated_children;
 mod items;
 mod properties;
 mod report;
 
 use serde_json::Value;
 
-use self::evaluated::Evaluated;
+use self::evaluated_children::EvaluatedChildren;
 use self::report::{Location, Report};
-use crate::effort::Exhausted;
+use crate::effort::EffortError;
 use crate::node::{Keyword, Node, NodeId, ResourceId};
 use crate::{Effort, JsonSchema, SchemaError};
 
@@ -20,7 +20,7 @@ use crate::{Effort, JsonSchema, SchemaError};
 pub(crate) const MAX_DEPTH: usize = 256;
 
 /// Whether something is valid, unless the validation ended early.
-type Outcome = Result<bool, Exhausted>;
+type Outcome = Result<bool, EffortError>;
 
 /// A validation.
 struct Validation<'s, 'e, 'c> {
@@ -63,13 +63,13 @@ impl<'s> Validation<'s, '_, '_> {
         &mut self,
         id: NodeId,
         at: &Location<'v>,
-        evaluated: Option<&mut Evaluated<'v>>,
+        evaluated: Option<&mut EvaluatedChildren<'v>>,
     ) -> Outcome {
         let node = self.node(id);
         let node = node.alias.map_or(node, |target| self.node(target));
         self.effort.spend(1 + node.keywords.len() as u64)?;
         if self.depth == MAX_DEPTH {
-            return Err(Exhausted::Depth);
+            return Err(EffortError::Depth);
         }
         self.depth += 1;
         let is_other_resource = self.resources.last() != Some(&node.resource);
@@ -96,9 +96,9 @@ impl<'s> Validation<'s, '_, '_> {
         &mut self,
         node: &'s Node,
         at: &Location<'v>,
-        evaluated: Option<&mut Evaluated<'v>>,
+        evaluated: Option<&mut EvaluatedChildren<'v>>,
     ) -> Outcome {
-        let mut own = Evaluated::default();
+        let mut own = EvaluatedChildren::default();
         let is_valid = self.evaluate_keywords(node, at, Some(&mut own))?;
         if let Some(evaluated) = evaluated.filter(|_| is_valid) {
             evaluated.add_all(own, self.effort)?;
@@ -110,7 +110,7 @@ impl<'s> Validation<'s, '_, '_> {
         &mut self,
         node: &'s Node,
         at: &Location<'v>,
-        mut evaluated: Option<&mut Evaluated<'v>>,
+        mut evaluated: Option<&mut EvaluatedChildren<'v>>,
     ) -> Outcome {
         let mut is_valid = true;
         for keyword in &node.keywords {
@@ -129,7 +129,7 @@ impl<'s> Validation<'s, '_, '_> {
         &mut self,
         keyword: &'s Keyword,
         at: &Location<'v>,
-        evaluated: Option<&mut Evaluated<'v>>,
+        evaluated: Option<&mut EvaluatedChildren<'v>>,
     ) -> Outcome {
         match keyword {
             Keyword::Items(items) => self.items(items, at, evaluated),
@@ -159,7 +159,7 @@ impl<'s> Validation<'s, '_, '_> {
         &mut self,
         id: NodeId,
         at: &Location<'v>,
-        evaluated: Option<&mut Evaluated<'v>>,
+        evaluated: Option<&mut EvaluatedChildren<'v>>,
     ) -> Outcome {
         let report = self.report.take();
         let is_valid = self.evaluate(id, at, evaluated)?;

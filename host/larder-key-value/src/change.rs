@@ -4,7 +4,7 @@
 use redb::ReadableTable as _;
 
 use super::bucket::{BucketName, MAX_KEY, MAX_VALUE};
-use super::error::{Failed, KeyValueError};
+use super::error::{KeyValueError, OperationError};
 use super::tables::{Bucket, Tables, Usage};
 use larder_model::policy::KeyValueLimits;
 
@@ -52,7 +52,7 @@ impl Write {
     }
 
     /// Makes the change. Returns false if the current value is not the expected value.
-    pub(crate) fn apply(&self, tables: &mut Tables<'_>, now: u64) -> Result<bool, Failed> {
+    pub(crate) fn apply(&self, tables: &mut Tables<'_>, now: u64) -> Result<bool, OperationError> {
         let found = tables.bucket(&self.bucket)?;
         let (is_expected, old_size) = match found {
             Some(bucket) => self.compare(tables, bucket.id)?,
@@ -69,7 +69,11 @@ impl Write {
     }
 
     /// Whether the current value is the expected value, and the counted size of the current value.
-    fn compare(&self, tables: &Tables<'_>, bucket: u64) -> Result<(bool, Option<u64>), Failed> {
+    fn compare(
+        &self,
+        tables: &Tables<'_>,
+        bucket: u64,
+    ) -> Result<(bool, Option<u64>), OperationError> {
         let current = tables.values.get((bucket, self.key.as_str()))?;
         let current = current.as_ref().map(|value| value.value());
         let is_expected = self
@@ -89,7 +93,7 @@ impl Write {
         old_size: Option<u64>,
         value: &[u8],
         now: u64,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), OperationError> {
         let limits = &self.limits;
         let provider = self.bucket.provider.as_str();
         let is_new_caller = found.is_none() && self.bucket.is_of_caller();
@@ -108,13 +112,13 @@ impl Write {
         let new_key = u64::from(old_size.is_none());
         let full = |bytes: u64, limit: u64| new > old && bytes - old + new > limit;
         if new_key == 1 && bucket.keys >= limits.bucket_keys {
-            return Err(Failed::Refused(KeyValueError::TooManyKeys));
+            return Err(OperationError::Refused(KeyValueError::TooManyKeys));
         }
         if full(bucket.bytes, limits.bucket_bytes)
             || full(usage.bytes, limits.bytes)
             || (is_new_caller && usage.callers >= limits.callers)
         {
-            return Err(Failed::Refused(KeyValueError::Full));
+            return Err(OperationError::Refused(KeyValueError::Full));
         }
         if found.is_none() {
             bucket.id = tables.next_bucket()?;
@@ -137,7 +141,7 @@ impl Write {
         found: Option<Bucket>,
         old_size: Option<u64>,
         now: u64,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), OperationError> {
         let (Some(mut bucket), Some(old)) = (found, old_size) else {
             return Ok(());
         };
@@ -156,7 +160,11 @@ impl Write {
 }
 
 /// Records that a bucket was used.
-pub(crate) fn touch(tables: &mut Tables<'_>, name: &BucketName, now: u64) -> Result<(), Failed> {
+pub(crate) fn touch(
+    tables: &mut Tables<'_>,
+    name: &BucketName,
+    now: u64,
+) -> Result<(), OperationError> {
     match tables.bucket(name)? {
         Some(bucket) => tables.put_bucket(
             name,
@@ -175,7 +183,7 @@ pub(crate) fn expire(
     provider: &str,
     limits: &KeyValueLimits,
     now: u64,
-) -> Result<Usage, Failed> {
+) -> Result<Usage, OperationError> {
     let oldest = now.saturating_sub(limits.expiry.as_secs());
     remove_buckets(tables, provider, |caller, bucket| {
         !caller.is_empty() && bucket.last_used < oldest
@@ -183,7 +191,7 @@ pub(crate) fn expire(
 }
 
 /// Removes all values of a provider. Returns how much was removed.
-pub(crate) fn forget(tables: &mut Tables<'_>, provider: &str) -> Result<Usage, Failed> {
+pub(crate) fn forget(tables: &mut Tables<'_>, provider: &str) -> Result<Usage, OperationError> {
     let usage = tables.usage(provider)?;
     remove_buckets(tables, provider, |_, _| true)?;
     Ok(usage)
@@ -193,7 +201,7 @@ fn remove_buckets(
     tables: &mut Tables<'_>,
     provider: &str,
     is_removed: impl Fn(&[u8], &Bucket) -> bool,
-) -> Result<Usage, Failed> {
+) -> Result<Usage, OperationError> {
     let mut removed = Vec::new();
     for row in tables.buckets.range((provider, &[][..])..)? {
         let (key, bucket) = row?;

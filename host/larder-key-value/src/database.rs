@@ -14,11 +14,11 @@ use redb::backends::FileBackend;
 use redb::{Builder, Database};
 use rustix::fs::statvfs;
 
-use super::error::{Failed, KeyValueError};
+use super::error::{KeyValueError, OperationError};
 use super::tables::{Usage, usage};
 use larder_model::name::TeamName;
 use larder_runtime::health::{Health, Impact};
-use larder_runtime::private_files::{self, ACCESSIBLE_TO_OTHERS, Untrusted};
+use larder_runtime::private_files::{self, ACCESSIBLE_TO_OTHERS, FileTrustError};
 
 /// Memory for the pages of one database. Values are small, and the system caches the file too.
 const CACHE_BYTES: usize = 2 << 20;
@@ -63,14 +63,16 @@ impl DatabaseFile {
     /// Runs work on the database. If the database does not exist, creates it.
     pub(crate) fn run<T>(
         &self,
-        work: impl FnOnce(&Database) -> Result<T, Failed>,
+        work: impl FnOnce(&Database) -> Result<T, OperationError>,
     ) -> Result<T, KeyValueError> {
         let database = self.open()?;
         // The database panics if a page is damaged.
         match catch_unwind(AssertUnwindSafe(|| work(&database))) {
             Ok(Ok(output)) => Ok(output),
-            Ok(Err(Failed::Refused(error))) => Err(error),
-            Ok(Err(Failed::Storage(error))) => Err(self.close(&database, &error.to_string())),
+            Ok(Err(OperationError::Refused(error))) => Err(error),
+            Ok(Err(OperationError::Storage(error))) => {
+                Err(self.close(&database, &error.to_string()))
+            }
             Err(_) => Err(self.close(&database, "an operation panicked; see the log")),
         }
     }
@@ -98,7 +100,7 @@ impl DatabaseFile {
     /// Runs work on the database if it exists.
     pub(crate) fn run_if_exists<T: Default>(
         &self,
-        work: impl FnOnce(&Database) -> Result<T, Failed>,
+        work: impl FnOnce(&Database) -> Result<T, OperationError>,
     ) -> Result<T, KeyValueError> {
         if self.lock().open.is_none()
             && matches!(self.path.symlink_metadata(), Err(error) if error.kind() == io::ErrorKind::NotFound)
@@ -223,8 +225,8 @@ pub fn verify_database(path: &Path) -> Result<BTreeMap<String, Usage>, KeyValueE
     })?;
     match catch_unwind(AssertUnwindSafe(|| usage(&database))) {
         Ok(Ok(usage)) => Ok(usage),
-        Ok(Err(Failed::Refused(error))) => Err(error),
-        Ok(Err(Failed::Storage(error))) => Err(unavailable(error.to_string())),
+        Ok(Err(OperationError::Refused(error))) => Err(error),
+        Ok(Err(OperationError::Storage(error))) => Err(unavailable(error.to_string())),
         Err(_) => Err(unavailable("it is damaged".into())),
     }
 }
@@ -262,7 +264,7 @@ fn open_backend(backend: FileBackend) -> Result<Database, redb::Error> {
     Ok(database)
 }
 
-fn untrusted(why: Untrusted) -> OpenError {
+fn untrusted(why: FileTrustError) -> OpenError {
     OpenError::Other(why.to_string())
 }
 

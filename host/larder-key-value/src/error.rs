@@ -22,14 +22,14 @@ pub enum KeyValueError {
 
 /// Why a step of an operation failed.
 #[derive(Debug)]
-pub(crate) enum Failed {
+pub(crate) enum OperationError {
     /// The operation is not allowed. Other operations of the same transaction may be allowed.
     Refused(KeyValueError),
     /// The database failed.
     Storage(redb::Error),
 }
 
-impl<E: Into<redb::Error>> From<E> for Failed {
+impl<E: Into<redb::Error>> From<E> for OperationError {
     fn from(error: E) -> Self {
         Self::Storage(error.into())
     }

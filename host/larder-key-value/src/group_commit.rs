@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 use super::bucket::BucketName;
 use super::change::{Write, expire, forget, touch};
 use super::database::DatabaseFile;
-use super::error::{Failed, KeyValueError};
+use super::error::{KeyValueError, OperationError};
 use super::tables::{Tables, Usage};
 use larder_model::name::ProviderName;
 use larder_model::policy::KeyValueLimits;
@@ -41,14 +41,14 @@ pub(crate) enum Change {
 
 /// The result of a successful change.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Done {
+pub(crate) enum ChangeOutcome {
     /// Whether the value was changed.
     Written(bool),
     /// How much was removed.
     Forgotten(Usage),
 }
 
-pub(crate) type Answer = Result<Done, KeyValueError>;
+pub(crate) type Answer = Result<ChangeOutcome, KeyValueError>;
 
 /// A waiting change.
 pub(crate) struct Job {
@@ -60,10 +60,10 @@ pub(crate) struct Job {
 
 /// The waiting changes.
 #[derive(Default)]
-pub(crate) struct Queue(Mutex<Waiting>);
+pub(crate) struct Queue(Mutex<WaitingJobs>);
 
 #[derive(Default)]
-struct Waiting {
+struct WaitingJobs {
     jobs: VecDeque<Job>,
     bytes: u64,
     /// Whether a thread takes jobs.
@@ -71,7 +71,7 @@ struct Waiting {
 }
 
 /// The results of a batch, and what the providers in the batch store now.
-struct Committed {
+struct CommitOutcome {
     answers: Vec<(Answer, Duration)>,
     usage: BTreeMap<ProviderName, Usage>,
 }
@@ -109,7 +109,7 @@ impl Queue {
         batch
     }
 
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
+    fn lock(&self) -> MutexGuard<'_, WaitingJobs> {
         self.0.lock()
     }
 }
@@ -130,14 +130,18 @@ impl Change {
         }
     }
 
-    fn apply(&self, tables: &mut Tables<'_>, now: u64) -> Result<Done, Failed> {
+    fn apply(&self, tables: &mut Tables<'_>, now: u64) -> Result<ChangeOutcome, OperationError> {
         match self {
-            Self::Write(write) => write.apply(tables, now).map(Done::Written),
-            Self::Touch(bucket) => touch(tables, bucket, now).map(|()| Done::Written(true)),
-            Self::Expire(provider, limits) => {
-                expire(tables, provider.as_str(), limits, now).map(|_| Done::Written(true))
+            Self::Write(write) => write.apply(tables, now).map(ChangeOutcome::Written),
+            Self::Touch(bucket) => {
+                touch(tables, bucket, now).map(|()| ChangeOutcome::Written(true))
             }
-            Self::Forget(provider) => forget(tables, provider.as_str()).map(Done::Forgotten),
+            Self::Expire(provider, limits) => {
+                expire(tables, provider.as_str(), limits, now).map(|_| ChangeOutcome::Written(true))
+            }
+            Self::Forget(provider) => {
+                forget(tables, provider.as_str()).map(ChangeOutcome::Forgotten)
+            }
         }
     }
 }
@@ -166,7 +170,7 @@ pub(crate) fn commit(
         .check_space(bytes)
         .and_then(|()| file.run(|database| commit_in(database, &batch, now)));
     let answers = match committed {
-        Ok(Committed { answers, usage }) => {
+        Ok(CommitOutcome { answers, usage }) => {
             record(usage);
             answers
         }
@@ -184,15 +188,19 @@ pub(crate) fn commit(
 }
 
 /// A change that is refused is an answer. Other errors are those of the whole transaction.
-fn answer(applied: Result<Done, Failed>) -> Result<Answer, Failed> {
+fn answer(applied: Result<ChangeOutcome, OperationError>) -> Result<Answer, OperationError> {
     match applied {
         Ok(done) => Ok(Ok(done)),
-        Err(Failed::Refused(error)) => Ok(Err(error)),
-        Err(failed @ Failed::Storage(_)) => Err(failed),
+        Err(OperationError::Refused(error)) => Ok(Err(error)),
+        Err(failed @ OperationError::Storage(_)) => Err(failed),
     }
 }
 
-fn commit_in(database: &Database, batch: &[Job], now: u64) -> Result<Committed, Failed> {
+fn commit_in(
+    database: &Database,
+    batch: &[Job],
+    now: u64,
+) -> Result<CommitOutcome, OperationError> {
     let mut transaction = database.begin_write()?;
     // Two-phase commit is used because providers choose the content: with one phase, an attacker could cause a
     // transaction that is committed only in part.
@@ -214,7 +222,7 @@ fn commit_in(database: &Database, batch: &[Job], now: u64) -> Result<Committed, 
     let start = thread_cpu_time();
     if answers
         .iter()
-        .any(|(answer, _)| !matches!(answer, Err(_) | Ok(Done::Written(false))))
+        .any(|(answer, _)| !matches!(answer, Err(_) | Ok(ChangeOutcome::Written(false))))
     {
         transaction.commit()?
     } else {
@@ -226,5 +234,5 @@ fn commit_in(database: &Database, batch: &[Job], now: u64) -> Result<Committed, 
     answers
         .iter_mut()
         .for_each(|(_, cpu_time)| *cpu_time += share);
-    Ok(Committed { answers, usage })
+    Ok(CommitOutcome { answers, usage })
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use larder_model::name::TeamName;
 use larder_model::state_key::StateKey;
-use larder_runtime::private_files::{self, ACCESSIBLE_TO_OTHERS, Untrusted};
+use larder_runtime::private_files::{self, ACCESSIBLE_TO_OTHERS, FileTrustError};
 
 /// The folder for the databases of all servers that use the same state folder.
 const FOLDER: &str = "key-value";
@@ -70,7 +70,7 @@ pub fn move_database(from: &Path, to: &Path) -> io::Result<bool> {
 /// Opens the file of a database, and locks it like the database itself. `None` if the file does not exist.
 fn lock_unused(path: &Path) -> io::Result<Option<File>> {
     let file = match private_files::open(path, ACCESSIBLE_TO_OTHERS) {
-        Err(Untrusted::Missing) => return Ok(None),
+        Err(FileTrustError::Missing) => return Ok(None),
         opened => opened.map_err(|why| io::Error::other(why.to_string()))?,
     };
     match file.try_lock() {

@@ -3,7 +3,7 @@
 use redb::{Database, ReadTransaction, ReadableDatabase as _};
 
 use super::bucket::{BucketName, MAX_KEY};
-use super::error::{Failed, KeyValueError};
+use super::error::{KeyValueError, OperationError};
 use super::tables::{BUCKETS, Bucket, VALUES};
 
 /// Maximum number of keys on one page.
@@ -31,7 +31,7 @@ pub(crate) fn get(
     database: &Database,
     name: &BucketName,
     key: &str,
-) -> Result<(Option<Vec<u8>>, Option<u64>), Failed> {
+) -> Result<(Option<Vec<u8>>, Option<u64>), OperationError> {
     let transaction = database.begin_read()?;
     let Some(bucket) = bucket(&transaction, name)? else {
         return Ok((None, None));
@@ -48,7 +48,7 @@ pub(crate) fn list(
     database: &Database,
     name: &BucketName,
     query: &ListQuery,
-) -> Result<(KeyPage, Option<u64>), Failed> {
+) -> Result<(KeyPage, Option<u64>), OperationError> {
     let transaction = database.begin_read()?;
     let Some(bucket) = bucket(&transaction, name)? else {
         return Ok((KeyPage::default(), None));
@@ -87,7 +87,10 @@ impl ListQuery {
     }
 }
 
-fn bucket(transaction: &ReadTransaction, name: &BucketName) -> Result<Option<Bucket>, Failed> {
+fn bucket(
+    transaction: &ReadTransaction,
+    name: &BucketName,
+) -> Result<Option<Bucket>, OperationError> {
     Ok(transaction
         .open_table(BUCKETS)?
         .get(name.row())?

@@ -12,8 +12,8 @@ use tokio::sync::oneshot;
 use super::bucket::{BucketName, MAX_KEY};
 use super::change::Write;
 use super::database::DatabaseFile;
-use super::error::{Failed, KeyValueError};
-use super::group_commit::{Answer, Change, ChargeCpu, Done, Job, Queue, commit};
+use super::error::{KeyValueError, OperationError};
+use super::group_commit::{Answer, Change, ChangeOutcome, ChargeCpu, Job, Queue, commit};
 use super::read::{self, KeyPage, ListQuery};
 use super::tables::{Usage, usage};
 use larder_model::name::{ProviderName, TeamName};
@@ -147,16 +147,16 @@ impl KeyValueStore {
         }
         self.expire_sometimes(&share, &write.bucket.provider, &write.limits);
         match self.change(Change::Write(write), Some(charge)).await? {
-            Done::Written(is_written) => Ok(is_written),
-            Done::Forgotten(_) => Ok(true),
+            ChangeOutcome::Written(is_written) => Ok(is_written),
+            ChangeOutcome::Forgotten(_) => Ok(true),
         }
     }
 
     /// Deletes all values of a provider. Returns how much was deleted.
     pub async fn forget(&self, provider: &ProviderName) -> Result<Usage, KeyValueError> {
         match self.change(Change::Forget(provider.clone()), None).await? {
-            Done::Forgotten(usage) => Ok(usage),
-            Done::Written(_) => Ok(Usage::default()),
+            ChangeOutcome::Forgotten(usage) => Ok(usage),
+            ChangeOutcome::Written(_) => Ok(Usage::default()),
         }
     }
 
@@ -164,7 +164,7 @@ impl KeyValueStore {
         &self,
         bucket: &BucketName,
         charge: ChargeCpu,
-        work: impl FnOnce(&redb::Database) -> Result<T, Failed> + Send + 'static,
+        work: impl FnOnce(&redb::Database) -> Result<T, OperationError> + Send + 'static,
     ) -> Result<T, KeyValueError> {
         let inner = self.0.clone();
         let share = self.share(&bucket.provider);

@@ -7,7 +7,7 @@ use redb::{
 };
 
 use super::bucket::BucketName;
-use super::error::Failed;
+use super::error::OperationError;
 
 /// The values, by the number of the bucket and the key.
 pub(crate) const VALUES: TableDefinition<'_, (u64, &str), &[u8]> = TableDefinition::new("values");
@@ -77,7 +77,7 @@ pub(crate) struct Tables<'t> {
 
 impl<'t> Tables<'t> {
     /// Opens the tables. If a table does not exist, creates it.
-    pub(crate) fn open(transaction: &'t WriteTransaction) -> Result<Self, Failed> {
+    pub(crate) fn open(transaction: &'t WriteTransaction) -> Result<Self, OperationError> {
         Ok(Self {
             values: transaction.open_table(VALUES)?,
             buckets: transaction.open_table(BUCKETS)?,
@@ -86,7 +86,7 @@ impl<'t> Tables<'t> {
         })
     }
 
-    pub(crate) fn bucket(&self, name: &BucketName) -> Result<Option<Bucket>, Failed> {
+    pub(crate) fn bucket(&self, name: &BucketName) -> Result<Option<Bucket>, OperationError> {
         Ok(self
             .buckets
             .get(name.row())?
@@ -94,7 +94,11 @@ impl<'t> Tables<'t> {
     }
 
     /// Stores a bucket. If it has no keys, removes it.
-    pub(crate) fn put_bucket(&mut self, name: &BucketName, bucket: &Bucket) -> Result<(), Failed> {
+    pub(crate) fn put_bucket(
+        &mut self,
+        name: &BucketName,
+        bucket: &Bucket,
+    ) -> Result<(), OperationError> {
         match bucket.keys {
             0 => _ = self.buckets.remove(name.row())?,
             _ => {
@@ -105,7 +109,7 @@ impl<'t> Tables<'t> {
         Ok(())
     }
 
-    pub(crate) fn usage(&self, provider: &str) -> Result<Usage, Failed> {
+    pub(crate) fn usage(&self, provider: &str) -> Result<Usage, OperationError> {
         Ok(self
             .providers
             .get(provider)?
@@ -114,7 +118,7 @@ impl<'t> Tables<'t> {
     }
 
     /// Stores the usage of a provider. If it has no keys, removes its row.
-    pub(crate) fn put_usage(&mut self, provider: &str, usage: Usage) -> Result<(), Failed> {
+    pub(crate) fn put_usage(&mut self, provider: &str, usage: Usage) -> Result<(), OperationError> {
         match usage.keys {
             0 => _ = self.providers.remove(provider)?,
             _ => {
@@ -127,7 +131,7 @@ impl<'t> Tables<'t> {
     }
 
     /// Returns a number that no bucket had before.
-    pub(crate) fn next_bucket(&mut self) -> Result<u64, Failed> {
+    pub(crate) fn next_bucket(&mut self) -> Result<u64, OperationError> {
         let id = self.counters.get(NEXT_BUCKET)?.map_or(0, |row| row.value());
         self.counters.insert(NEXT_BUCKET, id + 1)?;
         Ok(id)
@@ -145,13 +149,13 @@ pub(crate) fn create(database: &Database) -> Result<(), redb::Error> {
 }
 
 /// Returns what each provider stores.
-pub(crate) fn usage(database: &Database) -> Result<BTreeMap<String, Usage>, Failed> {
+pub(crate) fn usage(database: &Database) -> Result<BTreeMap<String, Usage>, OperationError> {
     let transaction = database.begin_read()?;
     let providers = transaction.open_table(PROVIDERS)?;
     let rows = providers.range::<&str>(..)?;
     rows.map(|row| {
         row.map(|(name, row)| (name.value().to_owned(), Usage::of_row(row.value())))
-            .map_err(Failed::from)
+            .map_err(OperationError::from)
     })
     .collect()
 }

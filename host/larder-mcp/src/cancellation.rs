@@ -7,8 +7,8 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
 
-use super::elsewhere::Elsewhere;
 use super::message::{Id, Params};
+use super::peer_replicas::PeerReplicas;
 use super::rpc_error::{INTERNAL_ERROR, RpcError};
 
 /// The running and waiting requests of one client.
@@ -17,7 +17,7 @@ pub(super) struct CancellableRequests {
     tokens: Mutex<HashMap<Id, CancellationToken>>,
     max_requests: usize,
     /// The other replicas that may run requests of this client.
-    elsewhere: OnceLock<Arc<dyn Elsewhere>>,
+    elsewhere: OnceLock<Arc<dyn PeerReplicas>>,
 }
 
 /// A request that runs or waits. Its id is in use until this value is dropped.
@@ -78,7 +78,7 @@ impl CancellableRequests {
     }
 
     /// Sets the connection to replicas, for requests that this process does not have.
-    pub(super) fn link(&self, elsewhere: Arc<dyn Elsewhere>) {
+    pub(super) fn link(&self, elsewhere: Arc<dyn PeerReplicas>) {
         _ = self.elsewhere.set(elsewhere);
     }
 

@@ -8,7 +8,7 @@ use larder_runtime::memory_budget::MemoryCharge;
 /// Returns bytes with the charge for them, if there is a charge.
 pub(super) fn charged(bytes: Vec<u8>, charge: Option<Box<MemoryCharge>>) -> Bytes {
     match charge {
-        Some(charge) => Bytes::from_owner(Charged {
+        Some(charge) => Bytes::from_owner(ChargedBuffer {
             bytes,
             _charge: charge,
         }),
@@ -18,18 +18,18 @@ pub(super) fn charged(bytes: Vec<u8>, charge: Option<Box<MemoryCharge>>) -> Byte
 
 /// Returns bytes that share the charge of other bytes.
 pub(super) fn sharing_charge(bytes: Vec<u8>, charge: &Arc<MemoryCharge>) -> Bytes {
-    Bytes::from_owner(Charged {
+    Bytes::from_owner(ChargedBuffer {
         bytes,
         _charge: charge.clone(),
     })
 }
 
-struct Charged<C> {
+struct ChargedBuffer<C> {
     bytes: Vec<u8>,
     _charge: C,
 }
 
-impl<C> AsRef<[u8]> for Charged<C> {
+impl<C> AsRef<[u8]> for ChargedBuffer<C> {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
     }

@@ -8,12 +8,12 @@ use super::deferred::{DeferredResponse, MAX_ENCODED};
 use super::dispatch::{ENVELOPE, error};
 use super::held_contents::HeldContents;
 use super::message::Id;
-use super::output::{Output, Written};
+use super::output::{Output, WrittenOutput};
 use super::rpc_error::{INTERNAL_ERROR, RpcError};
 use super::waiting_bytes::{ChargedResponse, FREE_BYTES};
 use larder_model::resource::{Call, Caller, ReadResult};
 use larder_model::size;
-use larder_runtime::memory_budget::{MemoryCharge, Refused};
+use larder_runtime::memory_budget::{ChargeError, MemoryCharge};
 
 impl Endpoint {
     /// Creates a buffer for a response with this approximate size of its content. A large buffer is charged to the
@@ -91,13 +91,13 @@ impl Endpoint {
     }
 
     /// Returns the written bytes, or an error if memory for them was missing.
-    pub(super) fn written(&self, out: Output) -> Result<Written, RpcError> {
+    pub(super) fn written(&self, out: Output) -> Result<WrittenOutput, RpcError> {
         out.finish().map_err(rpc_error)
     }
 
     /// Returns the written bytes as a response.
     pub(super) fn finished(&self, out: Output) -> Result<ChargedResponse, RpcError> {
-        let Written {
+        let WrittenOutput {
             bytes,
             charge,
             places,
@@ -159,12 +159,12 @@ impl Endpoint {
     }
 }
 
-fn rpc_error(refused: Refused) -> RpcError {
+fn rpc_error(refused: ChargeError) -> RpcError {
     match refused {
-        Refused::Full => RpcError::overloaded(
+        ChargeError::Full => RpcError::overloaded(
             "too many large responses wait for slow clients, or the batch is too large",
         ),
-        Refused::AboveLimit(limit) => RpcError::new(
+        ChargeError::AboveLimit(limit) => RpcError::new(
             INTERNAL_ERROR,
             format!(
                 "the response needs more than {}, which one client can use: the operator can raise \

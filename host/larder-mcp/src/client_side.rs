@@ -10,11 +10,11 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 
-pub(super) use self::requests::{AskError, ClientRequests, Outcome, Undelivered};
-use super::elsewhere::Elsewhere;
+pub(super) use self::requests::{AskError, ClientRequests, DeliveryError, Outcome};
 use super::fields::Fields;
 use super::json_writer::object;
 use super::message::Response;
+use super::peer_replicas::PeerReplicas;
 use super::raw_json::RawJson;
 use super::rpc_error::{INVALID_PARAMS, RpcError};
 use larder_model::input::{InputMethod, InputRequest};
@@ -66,12 +66,12 @@ impl LegacyClientSide {
     }
 
     /// Sets the connection to replicas, for answers to requests that this process did not send.
-    pub(super) fn link(&self, elsewhere: Arc<dyn Elsewhere>) {
+    pub(super) fn link(&self, elsewhere: Arc<dyn PeerReplicas>) {
         self.requests.link(elsewhere);
     }
 
     /// Passes the answer to a request of the server on.
-    pub(super) fn resolve(&self, response: &Response<'_>) -> Result<(), Undelivered> {
+    pub(super) fn resolve(&self, response: &Response<'_>) -> Result<(), DeliveryError> {
         let Some(id) = &response.id else {
             return Ok(());
         };

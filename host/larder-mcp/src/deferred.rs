@@ -11,9 +11,9 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 
 use super::charged_bytes::{charged, sharing_charge};
-use super::held_contents::{HeldContents, Places};
+use super::held_contents::{BodySlots, HeldContents};
 use super::output::Output;
-use super::part::{MAX_STEP, Part, parts};
+use super::output_chunk::{MAX_STEP, OutputChunk, parts};
 use larder_runtime::low_priority_threads::{self, LowPriorityThreads};
 use larder_runtime::memory_budget::MemoryCharge;
 
@@ -32,7 +32,7 @@ pub(super) const SLOW: Duration = Duration::from_secs(1);
 /// The response. A clone can send the response once more.
 #[derive(Debug, Clone)]
 pub(super) struct DeferredResponse {
-    parts: VecDeque<Part>,
+    parts: VecDeque<OutputChunk>,
     len: usize,
     held: Weak<HeldContents>,
     pieces: Arc<MemoryCharge>,
@@ -42,10 +42,10 @@ pub(super) struct DeferredResponse {
 impl DeferredResponse {
     /// Creates the response from its JSON and the places of the contents. This takes as long as a pass over the
     /// contents.
-    pub(super) fn new(json: Bytes, places: Places, threads: Arc<LowPriorityThreads>) -> Self {
-        let Places { held, places } = places;
+    pub(super) fn new(json: Bytes, places: BodySlots, threads: Arc<LowPriorityThreads>) -> Self {
+        let BodySlots { held, places } = places;
         let parts = parts(json, places);
-        let len = parts.iter().map(Part::encoded_len).sum();
+        let len = parts.iter().map(OutputChunk::encoded_len).sum();
         Self {
             parts,
             len,
@@ -73,7 +73,7 @@ pub(super) struct UnsentContents {
 }
 
 struct Encoder {
-    parts: VecDeque<Part>,
+    parts: VecDeque<OutputChunk>,
     pieces: Arc<MemoryCharge>,
     /// None if the memory is freed only at the end.
     allocation: Option<Allocation>,

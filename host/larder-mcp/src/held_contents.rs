@@ -35,14 +35,14 @@ pub(super) enum Encoding {
 
 /// Places in the JSON of a response.
 #[derive(Debug)]
-pub(super) struct Places {
+pub(super) struct BodySlots {
     pub(super) held: Arc<HeldContents>,
-    pub(super) places: Vec<Place>,
+    pub(super) places: Vec<BodySlot>,
 }
 
 /// The place of a body. The body is written before the byte `at` of the JSON.
 #[derive(Debug, Clone)]
-pub(super) struct Place {
+pub(super) struct BodySlot {
     pub(super) at: usize,
     pub(super) raw: Bytes,
     pub(super) encoding: Encoding,
@@ -93,7 +93,7 @@ impl HeldContents {
     }
 }
 
-impl Places {
+impl BodySlots {
     pub(super) fn new(held: Arc<HeldContents>) -> Self {
         Self {
             held,
@@ -102,12 +102,12 @@ impl Places {
     }
 
     /// Adds a place of other JSON. The other JSON becomes a part of this JSON, or a text in this JSON.
-    pub(super) fn add_again(&mut self, at: usize, place: &Place, is_text: bool) {
+    pub(super) fn add_again(&mut self, at: usize, place: &BodySlot, is_text: bool) {
         let encoding = match place.encoding {
             Encoding::Text if is_text => Encoding::TextInText,
             encoding => encoding,
         };
-        self.places.push(Place {
+        self.places.push(BodySlot {
             at,
             raw: place.raw.clone(),
             encoding,
@@ -129,7 +129,7 @@ impl Places {
                 held: self.held.clone(),
                 index,
             });
-            self.places.push(Place { at, raw, encoding });
+            self.places.push(BodySlot { at, raw, encoding });
             true
         })
     }

@@ -23,7 +23,7 @@ use super::cancellation::CancellableRequests;
 use super::connection::ConnectionState;
 use super::cors;
 use super::era::{RequestKind, classify, has_modern_version_header};
-use super::message::{self, Id, Incoming, Message, Request as RpcRequest};
+use super::message::{self, Id, IncomingMessages, Message, Request as RpcRequest};
 use bytes::Bytes;
 use http::header::{self, HeaderValue};
 use http::request::Parts;
@@ -263,8 +263,8 @@ impl Endpoint {
         };
         match message::read(body.bytes()) {
             Err(rpc_error) => error_response(None, &rpc_error),
-            Ok(Incoming::One(message)) => self.respond_to_message(head, &message).await,
-            Ok(Incoming::Batch(batch)) => self
+            Ok(IncomingMessages::One(message)) => self.respond_to_message(head, &message).await,
+            Ok(IncomingMessages::Batch(batch)) => self
                 .batch(head, batch)
                 .await
                 .unwrap_or_else(|rpc_error| error_response(None, &rpc_error)),

@@ -3,7 +3,7 @@
 use serde_json::value::RawValue;
 
 use super::escape::{PAUSE_INTERVAL, write_escaped, write_text};
-use super::output::{Output, Written};
+use super::output::{Output, WrittenOutput};
 use larder_model::resource::Body;
 use larder_runtime::low_priority_threads;
 
@@ -136,14 +136,14 @@ impl Object<'_> {
     }
 
     /// Writes JSON that was rendered before.
-    pub(super) fn written(&mut self, key: &'static str, json: &Written) {
+    pub(super) fn written(&mut self, key: &'static str, json: &WrittenOutput) {
         append_written(self.key(key), json, false, |out, bytes| {
             out.extend_from_slice(bytes)
         });
     }
 
     /// Writes JSON that was rendered before as a text.
-    pub(super) fn written_as_text(&mut self, key: &'static str, json: &Written) {
+    pub(super) fn written_as_text(&mut self, key: &'static str, json: &WrittenOutput) {
         let out = self.key(key);
         out.push(b'"');
         append_written(out, json, true, write_escaped);
@@ -228,7 +228,7 @@ fn write_texts<'b>(out: &mut Output, bodies: impl IntoIterator<Item = &'b Body>)
 /// Appends JSON that was rendered before, with `write`, and the places in it.
 fn append_written(
     out: &mut Output,
-    json: &Written,
+    json: &WrittenOutput,
     is_text: bool,
     write: impl Fn(&mut Output, &[u8]),
 ) {

@@ -18,7 +18,6 @@ mod connection;
 mod cors;
 mod deferred;
 mod dispatch;
-mod elsewhere;
 mod era;
 mod escape;
 mod extension;
@@ -34,9 +33,10 @@ mod listen;
 mod message;
 mod method;
 mod output;
+mod output_chunk;
 mod parameter_headers;
-mod part;
 mod peer;
+mod peer_replicas;
 mod protocol;
 mod raw_json;
 mod render;
@@ -68,8 +68,8 @@ pub use self::request_log::RequestLogMode;
 pub use self::sealing::SealingKeys;
 use self::session::Sessions;
 pub use self::session::{
-    FileSessionStore, Loaded, PeerMessage, PutError, ReplicaName, ReplyAddress, RequestError,
-    SessionKey, SessionOwner, SessionRecord, SessionStore, SharedSessionStore, StoreChange,
+    FileSessionStore, PeerMessage, PutError, ReplicaName, ReplyAddress, RequestError, SessionKey,
+    SessionOwner, SessionRecord, SessionStore, SharedSessionStore, StoreChange, StoreEntry,
     StoredSession, StoredValue, Unavailable,
 };
 use self::settings::{FixedSettings, Settings};
@@ -81,7 +81,7 @@ use larder_runtime::drain::Drain;
 pub use larder_runtime::listener::{ListenAddress, Listener, UnixSocket};
 use larder_runtime::low_priority_threads::LowPriorityThreads;
 use larder_runtime::metrics::Metrics;
-use larder_runtime::shares::{Configured, Resource, Shares};
+use larder_runtime::shares::{Resource, ShareLimits, Shares};
 use larder_runtime::trusted_proxies::TrustedProxies;
 
 /// The name of the server in the protocol.
@@ -173,7 +173,7 @@ impl Endpoint {
         let settings = Arc::new(ArcSwap::from_pointee(settings));
         let sessions = Arc::new(Sessions::new(fixed.sessions, fixed.session_idle_timeout));
         sessions.charge_to(gateway.memory());
-        let streams = Configured {
+        let streams = ShareLimits {
             streams: fixed.streams,
             ..Configured::default()
         };

@@ -201,14 +201,16 @@ pub(super) fn notification(change: &Change, subscription_id: Option<&Id>) -> Vec
 mod tests {
     use expect_test::expect;
 
-    use super::super::message::{Incoming, Message, read};
+    use super::super::message::{IncomingMessages, Message, read};
     use super::super::raw_json::RawJson;
     use super::*;
 
     fn filter(notifications: &str) -> Result<ListenFilter, RpcError> {
         let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{notifications}}}"#);
         match read(text.as_bytes()) {
-            Ok(Incoming::One(Message::Request(request))) => ListenFilter::read(&request.params),
+            Ok(IncomingMessages::One(Message::Request(request))) => {
+                ListenFilter::read(&request.params)
+            }
             other => panic!("{other:?}"),
         }
     }

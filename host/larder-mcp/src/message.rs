@@ -88,21 +88,21 @@ pub(super) struct Params<'a> {
 
 /// The content of one HTTP body or one line of stdio.
 #[derive(Debug)]
-pub(super) enum Incoming<'a> {
+pub(super) enum IncomingMessages<'a> {
     One(Message<'a>),
     Batch(Vec<Message<'a>>),
 }
 
 /// Reads an HTTP body or a line.
-pub(super) fn read(bytes: &[u8]) -> Result<Incoming<'_>, RpcError> {
+pub(super) fn read(bytes: &[u8]) -> Result<IncomingMessages<'_>, RpcError> {
     let text = std::str::from_utf8(bytes).map_err(|_| not_json("it is not UTF-8"))?;
     if !text.trim_start().starts_with('[') {
-        return Ok(Incoming::One(read_message(text)?));
+        return Ok(IncomingMessages::One(read_message(text)?));
     }
     let items = RawJson::items(text, MAX_BATCH).map_err(|fault| not_json(&fault.to_string()))?;
     match items.len() {
         0 => Err(RpcError::bad_request(INVALID_REQUEST, "the batch is empty")),
-        1..=MAX_BATCH => Ok(Incoming::Batch(
+        1..=MAX_BATCH => Ok(IncomingMessages::Batch(
             items
                 .iter()
                 .map(|item| read_message(item.get()))

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use http::{HeaderMap, HeaderName};
 
-pub(super) use self::parameters::{Answers, InvalidUri, ResourceToolCall, Retried};
+pub(super) use self::parameters::{Answers, InvalidUri, ResourceToolCall, RetryableRequest};
 use super::call_stream::CallMessages;
 use super::client_side::{modern_interaction, parse_level};
 use super::fields::Fields;
@@ -190,13 +190,13 @@ pub(super) enum Operation {
     Tools {
         cursor: Option<String>,
     },
-    CallTool(Box<Retried<ToolRequest>>),
+    CallTool(Box<RetryableRequest<ToolRequest>>),
     /// A call of one of the server's own tools.
     CallResourceTool(Box<ResourceToolCall>),
     Prompts {
         cursor: Option<String>,
     },
-    GetPrompt(Box<Retried<PromptCall>>),
+    GetPrompt(Box<RetryableRequest<PromptCall>>),
     /// From the legacy era.
     SetLogLevel(Severity),
     Search {

@@ -4,9 +4,9 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use super::held_contents::{HeldContents, Place, Places};
+use super::held_contents::{BodySlot, BodySlots, HeldContents};
 use larder_model::resource::Body;
-use larder_runtime::memory_budget::{MemoryCharge, Refused};
+use larder_runtime::memory_budget::{ChargeError, MemoryCharge};
 
 /// A buffer for JSON.
 #[derive(Debug, Default)]
@@ -14,23 +14,23 @@ pub(super) struct Output {
     bytes: Vec<u8>,
     /// None if the buffer is expected to be small.
     charge: Option<Box<MemoryCharge>>,
-    refused: Option<Refused>,
+    refused: Option<ChargeError>,
     /// Places for contents that are encoded later. Most responses have no such places.
-    places: Option<Box<Places>>,
+    places: Option<Box<BodySlots>>,
 }
 
 /// The written response.
 #[derive(Debug)]
-pub(super) struct Written {
+pub(super) struct WrittenOutput {
     pub(super) bytes: Vec<u8>,
     /// None if the bytes were expected to be few.
     pub(super) charge: Option<Box<MemoryCharge>>,
-    pub(super) places: Option<Box<Places>>,
+    pub(super) places: Option<Box<BodySlots>>,
 }
 
-impl Written {
+impl WrittenOutput {
     /// The places in the JSON.
-    pub(super) fn places(&self) -> &[Place] {
+    pub(super) fn places(&self) -> &[BodySlot] {
         self.places.as_ref().map_or(&[], |places| &places.places)
     }
 }
@@ -56,7 +56,7 @@ impl Output {
     /// Leaves places for those of these contents that are large.
     pub(super) fn with_places_for(self, held: &Arc<HeldContents>) -> Self {
         Self {
-            places: Some(Box::new(Places::new(held.clone()))),
+            places: Some(Box::new(BodySlots::new(held.clone()))),
             ..self
         }
     }
@@ -71,7 +71,7 @@ impl Output {
 
     /// Leaves a place for the content at a place of other JSON. `is_text` says that the other JSON is a text in this
     /// JSON.
-    pub(super) fn leave_place_again(&mut self, place: &Place, is_text: bool) {
+    pub(super) fn leave_place_again(&mut self, place: &BodySlot, is_text: bool) {
         let at = self.bytes.len();
         self.places
             .iter_mut()
@@ -117,7 +117,7 @@ impl Output {
     }
 
     /// Returns the written response.
-    pub(super) fn finish(mut self) -> Result<Written, Refused> {
+    pub(super) fn finish(mut self) -> Result<WrittenOutput, ChargeError> {
         if let Some(charge) = &mut self.charge {
             let more = (self.bytes.capacity() as u64).saturating_sub(charge.bytes());
             self.refused = self.refused.or(charge.grow_again(more).err());
@@ -129,7 +129,7 @@ impl Output {
             places,
         } = self;
         refused.map_or(
-            Ok(Written {
+            Ok(WrittenOutput {
                 bytes,
                 charge,
                 places,
@@ -174,7 +174,7 @@ mod tests {
         let mut out = output(&budget, text.len() as u64);
         write_text(&mut out, &text);
         write_text(&mut out, "end");
-        let Written { bytes, charge, .. } = out.finish().unwrap();
+        let WrittenOutput { bytes, charge, .. } = out.finish().unwrap();
         assert_eq!(bytes.len(), 6 * text.len() + 7);
         assert_eq!(
             (budget.used(), charge.unwrap().bytes()),
@@ -190,7 +190,7 @@ mod tests {
         let mut out = output(&budget, text.len() as u64);
         write_text(&mut out, &text);
         assert!(out.capacity() < 5 << 20);
-        assert_eq!(out.finish().unwrap_err(), Refused::AboveLimit(5 << 20));
+        assert_eq!(out.finish().unwrap_err(), ChargeError::AboveLimit(5 << 20));
         assert_eq!(budget.used(), 0);
     }
 }

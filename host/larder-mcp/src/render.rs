@@ -157,7 +157,7 @@ mod tests {
     use expect_test::expect;
 
     use super::*;
-    use larder_model::resource::Rendered;
+    use larder_model::resource::RenderCache;
     use larder_model::uri::Uri;
     use larder_uri_template::UriTemplate;
 
@@ -201,7 +201,7 @@ mod tests {
             size: None,
             version: None,
             details: Details::default(),
-            rendered: Rendered::default(),
+            rendered: RenderCache::default(),
         };
         check(
             |o| entry(o, &plain),
@@ -234,7 +234,7 @@ mod tests {
             description: Some("d".into()),
             mime_type: Some("a/b".into()),
             details,
-            rendered: Rendered::default(),
+            rendered: RenderCache::default(),
         };
         check(
             |o| template(o, &rendered),

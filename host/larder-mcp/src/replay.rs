@@ -48,7 +48,7 @@ struct RequestStreams {
 pub(super) enum ResumePoint {
     Notifications {
         position: LogPosition,
-        missed: Missed,
+        missed: MissedNotifications,
     },
     Request(StreamReader),
     /// The stream of a request that another run of the server has, for example on another replica.
@@ -74,7 +74,7 @@ pub(super) enum NoStream {
 
 /// Earlier notifications that may not have arrived.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Missed {
+pub(super) enum MissedNotifications {
     Nothing,
     /// Updates of these URIs.
     Updates(Vec<Uri>),
@@ -191,9 +191,9 @@ impl Replay {
                 .as_ref()
                 .is_some_and(|earlier| earlier.ids.last > 0);
         let missed = if were_sent {
-            Missed::Anything
+            MissedNotifications::Anything
         } else {
-            Missed::Nothing
+            MissedNotifications::Nothing
         };
         ResumePoint::Notifications { position, missed }
     }
@@ -213,7 +213,7 @@ impl Replay {
                 .ok_or_else(unknown)?;
             return Ok(ResumePoint::Notifications {
                 position,
-                missed: Missed::Nothing,
+                missed: MissedNotifications::Nothing,
             });
         }
         Ok(ResumePoint::Request(self.reader(
@@ -272,9 +272,9 @@ fn resume_earlier(earlier: &EarlierEvents, event: &EventId<'_>) -> ResumePoint {
                 .updated
                 .iter()
                 .filter(|(_, number)| **number > event.number);
-            Missed::Updates(later.map(|(uri, _)| uri.clone()).collect())
+            MissedNotifications::Updates(later.map(|(uri, _)| uri.clone()).collect())
         } else {
-            Missed::Anything
+            MissedNotifications::Anything
         };
     ResumePoint::Notifications {
         position: LogPosition::default(),
@@ -347,7 +347,7 @@ mod tests {
         assert!(matches!(
             replay.now(),
             ResumePoint::Notifications {
-                missed: Missed::Anything,
+                missed: MissedNotifications::Anything,
                 ..
             }
         ));
@@ -364,11 +364,11 @@ mod tests {
     fn find_event(replay: &Replay, last: &str) -> Result<&'static str, String> {
         match replay.find(last, &caller("read")) {
             Ok(ResumePoint::Notifications {
-                missed: Missed::Anything,
+                missed: MissedNotifications::Anything,
                 ..
             }) => Ok("anything"),
             Ok(ResumePoint::Notifications {
-                missed: Missed::Updates(uris),
+                missed: MissedNotifications::Updates(uris),
                 ..
             }) if !uris.is_empty() => Ok("updates"),
             Ok(ResumePoint::Notifications { .. }) => Ok("notifications"),

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use ring::hkdf;
 
-use larder_runtime::private_files::{self, ACCESSIBLE_TO_OTHERS, Untrusted};
+use larder_runtime::private_files::{self, ACCESSIBLE_TO_OTHERS, FileTrustError};
 
 /// Size of the key in bytes.
 const KEY_LENGTH: usize = 32;
@@ -23,7 +23,7 @@ impl SealingKey {
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         match Self::read(path) {
             Ok(key) => return Ok(key),
-            Err(Untrusted::Missing) => {}
+            Err(FileTrustError::Missing) => {}
             Err(reason) => {
                 tracing::warn!(key = %path.display(), %reason, "replacing the key of the stored sessions: they end");
                 std::fs::remove_file(path)?;
@@ -41,7 +41,7 @@ impl SealingKey {
             .map_err(|_| io::Error::other("it is not a key"))
     }
 
-    fn read(path: &Path) -> Result<Self, Untrusted> {
+    fn read(path: &Path) -> Result<Self, FileTrustError> {
         let mut bytes = Vec::new();
         private_files::open(path, ACCESSIBLE_TO_OTHERS)?
             .take(KEY_LENGTH as u64 + 1)
@@ -49,7 +49,7 @@ impl SealingKey {
         let key = UnboundKey::new(&AES_256_GCM, &bytes);
         key.map(LessSafeKey::new)
             .map(Self)
-            .map_err(|_| Untrusted::Io(io::Error::other("it is not a key")))
+            .map_err(|_| FileTrustError::Io(io::Error::other("it is not a key")))
     }
 
     fn create(path: &Path) -> io::Result<()> {

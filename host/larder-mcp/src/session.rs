@@ -29,12 +29,12 @@ use eviction::{SessionCounts, Victim};
 use larder_model::resource::Caller;
 use larder_runtime::memory_budget::MemoryBudget;
 use larder_runtime::metrics::Refusal;
-use shared::Shared;
+use shared::SharedSessions;
 pub(super) use shared::{RemoteItem, RemoteStream, SessionLink};
 use storage::Storage;
 pub use store::{
-    FileSessionStore, Loaded, PeerMessage, PutError, ReplicaName, ReplyAddress, RequestError,
-    SessionKey, SessionOwner, SessionRecord, SessionStore, SharedSessionStore, StoreChange,
+    FileSessionStore, PeerMessage, PutError, ReplicaName, ReplyAddress, RequestError, SessionKey,
+    SessionOwner, SessionRecord, SessionStore, SharedSessionStore, StoreChange, StoreEntry,
     StoredSession, StoredValue, Unavailable,
 };
 
@@ -52,7 +52,7 @@ pub(super) struct Sessions<W = Subscriptions> {
     /// None if sessions are kept in memory only.
     storage: OnceLock<Arc<Storage>>,
     /// None if there are no other replicas.
-    shared: OnceLock<Arc<Shared>>,
+    shared: OnceLock<Arc<SharedSessions>>,
 }
 
 struct Table<W> {
@@ -296,7 +296,7 @@ impl<W> Sessions<W> {
         (open, stored)
     }
 
-    fn set_shared(&self, shared: Arc<Shared>) {
+    fn set_shared(&self, shared: Arc<SharedSessions>) {
         _ = self.shared.set(shared);
     }
 

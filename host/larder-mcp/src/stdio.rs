@@ -8,7 +8,7 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
 
 use self::lines::{Line, Lines};
 use super::Endpoint;
-use super::protocol::message_stream::{Received, Transport};
+use super::protocol::message_stream::{Transport, TransportEvent};
 use super::rpc_error::{PARSE_ERROR, RpcError};
 use super::unsent::UnsentMessage;
 use larder_model::size;
@@ -39,16 +39,16 @@ struct LineTransport<R, W> {
 }
 
 impl<R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send> Transport for LineTransport<R, W> {
-    async fn receive(&mut self) -> io::Result<Received> {
+    async fn receive(&mut self) -> io::Result<TransportEvent> {
         loop {
             return Ok(match self.lines.next().await? {
                 Line::Complete(bytes) if bytes.trim_ascii().is_empty() => continue,
-                Line::Complete(bytes) => Received::Message(bytes),
+                Line::Complete(bytes) => TransportEvent::Message(bytes),
                 Line::TooLong => {
                     let why = format!("the line has more than {}", size::show(self.max_len as u64));
-                    Received::Invalid(RpcError::new(PARSE_ERROR, why))
+                    TransportEvent::Invalid(RpcError::new(PARSE_ERROR, why))
                 }
-                Line::End => Received::End,
+                Line::End => TransportEvent::End,
             });
         }
     }

@@ -6,11 +6,11 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::Endpoint;
 use super::rpc_error::{INTERNAL_ERROR, RpcError};
 use larder_model::resource::Caller;
-use larder_runtime::shares::{Resource, Taken};
+use larder_runtime::shares::{Resource, SharePermit};
 
 /// A permit for one notification stream. It is released on drop.
 pub(super) struct StreamPermit {
-    _server: Taken,
+    _server: SharePermit,
     _team: Option<OwnedSemaphorePermit>,
 }
 

@@ -8,7 +8,7 @@ use super::charged_bytes::charged;
 use super::deferred::DeferredResponse;
 use super::rpc_error::RpcError;
 use larder_model::resource::Caller;
-use larder_runtime::memory_budget::{MemoryBudget, MemoryCharge, MemoryUse, Refused};
+use larder_runtime::memory_budget::{ChargeError, MemoryBudget, MemoryCharge, MemoryUse};
 
 /// Responses up to this size are not charged: there is at most one such response for each connection.
 pub(super) const FREE_BYTES: usize = 64 << 10;
@@ -43,7 +43,11 @@ impl WaitingBytes {
     }
 
     /// Charges a response to the first team of the caller.
-    pub(super) fn charge(&self, caller: &Caller, bytes: usize) -> Result<MemoryCharge, Refused> {
+    pub(super) fn charge(
+        &self,
+        caller: &Caller,
+        bytes: usize,
+    ) -> Result<MemoryCharge, ChargeError> {
         charge_to_first(&self.part, MemoryUse::Responses, caller, bytes)
     }
 
@@ -52,7 +56,7 @@ impl WaitingBytes {
         &self,
         caller: &Caller,
         bytes: usize,
-    ) -> Result<MemoryCharge, Refused> {
+    ) -> Result<MemoryCharge, ChargeError> {
         charge_to_first(&self.whole, MemoryUse::Caches, caller, bytes)
     }
 
@@ -61,7 +65,7 @@ impl WaitingBytes {
         &self,
         caller: &Caller,
         bytes: usize,
-    ) -> Result<MemoryCharge, Refused> {
+    ) -> Result<MemoryCharge, ChargeError> {
         charge_to_first(&self.whole, MemoryUse::Questions, caller, bytes)
     }
 
@@ -70,7 +74,7 @@ impl WaitingBytes {
         &self,
         caller: &Caller,
         bytes: usize,
-    ) -> Result<MemoryCharge, Refused> {
+    ) -> Result<MemoryCharge, ChargeError> {
         charge_to_first(&self.whole, MemoryUse::Requests, caller, bytes)
     }
 }
@@ -81,8 +85,8 @@ pub(super) fn charge_to_first(
     what: MemoryUse,
     caller: &Caller,
     bytes: usize,
-) -> Result<MemoryCharge, Refused> {
-    let first = caller.teams.first().ok_or(Refused::Full)?;
+) -> Result<MemoryCharge, ChargeError> {
+    let first = caller.teams.first().ok_or(ChargeError::Full)?;
     budget.team(first).charge(what, Some(caller), bytes as u64)
 }
 
@@ -246,12 +250,15 @@ mod tests {
         };
         let caller = of(Teams::of([c.clone(), a.clone()]).unwrap());
         let first = waiting.charge(&caller, 50).unwrap();
-        assert_eq!(waiting.charge(&caller, 1).unwrap_err(), Refused::Full);
-        assert_eq!(waiting.charge(&of(c.into()), 1).unwrap_err(), Refused::Full);
+        assert_eq!(waiting.charge(&caller, 1).unwrap_err(), ChargeError::Full);
+        assert_eq!(
+            waiting.charge(&of(c.into()), 1).unwrap_err(),
+            ChargeError::Full
+        );
         let second = waiting.charge(&of(a.into()), 25).unwrap();
         assert_eq!(
             waiting.charge(&caller, 51).unwrap_err(),
-            Refused::AboveLimit(50)
+            ChargeError::AboveLimit(50)
         );
         let kept = waiting.charge_kept(&caller, 200).unwrap();
         assert_eq!((waiting.total(), waiting.whole.used()), (75, 275));

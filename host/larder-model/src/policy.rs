@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-pub use self::ceiling::{Bounds, Capped, Ceiling};
+pub use self::ceiling::{Bounds, CappedGrant, Ceiling};
 pub use self::grant_request::{ApprovalMode, GrantRequest, grant_lines, ungranted_imports};
 pub use self::key_value::{KeyValueGrant, KeyValueLimits};
 pub use self::own_files::{OwnFile, OwnFileConflict, OwnFiles, resolve_existing};

@@ -4,7 +4,7 @@
 mod connections;
 mod contents;
 mod packed_pairs;
-mod rendered;
+mod render_cache;
 mod wire_size;
 
 use std::net::IpAddr;
@@ -18,7 +18,7 @@ use tokio::sync::mpsc;
 pub use self::connections::{ConnectionRecord, ConnectionRecords};
 pub use self::contents::Contents;
 pub use self::packed_pairs::PackedPairs;
-pub use self::rendered::Rendered;
+pub use self::render_cache::RenderCache;
 use crate::interaction::Interaction;
 use crate::name::{ProviderName, Teams};
 use crate::trace::TraceContext;
@@ -49,7 +49,7 @@ pub struct Entry {
     /// Attributes that few entries have.
     pub details: Details,
     /// The JSON of the entry, shared by all responses that contain it.
-    pub rendered: Rendered,
+    pub rendered: RenderCache,
 }
 
 /// A family of resources.
@@ -68,7 +68,7 @@ pub struct Template {
     /// Attributes that few templates have.
     pub details: Details,
     /// The JSON of the template, shared by all responses that contain it.
-    pub rendered: Rendered,
+    pub rendered: RenderCache,
 }
 
 /// Attributes that few entries and templates have.

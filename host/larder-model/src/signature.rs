@@ -9,7 +9,7 @@ use bytes::Bytes;
 
 pub use self::reason::Reason;
 pub use self::signer::Signer;
-pub use self::verifier::{NoVerification, SignatureVerifier, Untrusted};
+pub use self::verifier::{NoVerification, SignatureRejection, SignatureVerifier};
 
 /// The maximum size of a file or layer with a signature that is read.
 pub const MAX_SIGNATURE_SIZE: u64 = 1 << 20;

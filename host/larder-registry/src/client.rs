@@ -14,7 +14,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use larder_model::name::Digest;
 
-pub use self::pull::Pulled;
+pub use self::pull::PulledImage;
 use self::request::{Kind, Request};
 #[cfg(any(test, feature = "fuzzing"))]
 pub use self::token::fuzzing;

@@ -33,7 +33,7 @@ pub use access::{Access, Credentials, Limits, Registry};
 pub use attachments::Attachment;
 #[cfg(any(test, feature = "fuzzing"))]
 pub use client::fuzzing;
-pub use client::{Client, Pulled};
+pub use client::{Client, PulledImage};
 pub use component::{
     Component, GRANT_REQUEST_ANNOTATION, WASM_CONFIG_MEDIA_TYPE, WASM_LAYER_MEDIA_TYPE,
 };
@@ -45,5 +45,5 @@ pub use progress::{NoProgress, Progress};
 pub use reference::{BadReference, Image, Package, Reference, Version};
 pub use resolution::{Resolution, ResolutionKey};
 pub use semver;
-pub use store::{BlobWriter, Collected, Store, StoreError};
+pub use store::{BlobWriter, GarbageReport, Store, StoreError};
 pub use upload::{Interfaces, Upload};

@@ -135,13 +135,13 @@ impl RegistrySource {
         } = target.unwrap_or_else(Target::failed);
         match accepted.map(|digest| self.find(config, name, component, digest)) {
             Some(Ok(artifact)) => _ = self.served.insert(name.clone(), artifact),
-            Some(Err(Missing::Blob)) | None if problem.is_none() => {
+            Some(Err(StoreMiss::Blob)) | None if problem.is_none() => {
                 self.revisions.wanted(name).notify_one();
                 scan.pending.push(PendingArtifact::Incomplete {
                     origin: origin.clone(),
                 });
             }
-            Some(Err(Missing::Failed(error))) => problem = problem.or(Some(error)),
+            Some(Err(StoreMiss::Failed(error))) => problem = problem.or(Some(error)),
             _ => {}
         }
         if let Some(digest) = latest.filter(|latest| Some(*latest) != accepted)
@@ -161,28 +161,28 @@ impl RegistrySource {
         name: &ProviderName,
         component: &RegistryComponent,
         manifest: Digest,
-    ) -> Result<Artifact, Missing> {
+    ) -> Result<Artifact, StoreMiss> {
         let store = self
             .revisions
             .store(config)
-            .map_err(|error| Missing::Failed(error.to_string()))?;
+            .map_err(|error| StoreMiss::Failed(error.to_string()))?;
         let wanted = self.revisions.wanted(name);
         match self
             .known
             .find(&store, name, &component.reference, manifest, wanted)
         {
             Ok(artifact) => Ok(artifact),
-            Err(Error::Store(StoreError::Missing(_))) => Err(Missing::Blob),
+            Err(Error::Store(StoreError::Missing(_))) => Err(StoreMiss::Blob),
             Err(error) => {
                 self.revisions.discard(&store, manifest);
-                Err(Missing::Failed(error.to_string()))
+                Err(StoreMiss::Failed(error.to_string()))
             }
         }
     }
 }
 
 /// Why an image cannot be served from the store.
-enum Missing {
+enum StoreMiss {
     /// The component must be pulled.
     Blob,
     Failed(String),

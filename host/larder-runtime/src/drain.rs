@@ -272,15 +272,15 @@ mod tests {
 
     #[tokio::test]
     async fn work_ends_in_the_task_that_awaits_it_now() {
-        struct Woken(AtomicBool);
-        impl Wake for Woken {
+        struct WakeFlag(AtomicBool);
+        impl Wake for WakeFlag {
             fn wake(self: Arc<Self>) {
                 self.0.store(true, Ordering::SeqCst);
             }
         }
         let drain = Drain::new();
         let mut work = pin!(drain.run_unless_dropped(std::future::pending::<()>()));
-        let tasks = [(); 2].map(|()| Arc::new(Woken(AtomicBool::new(false))));
+        let tasks = [(); 2].map(|()| Arc::new(WakeFlag(AtomicBool::new(false))));
         for task in &tasks {
             let waker = Waker::from(task.clone());
             assert!(

@@ -84,7 +84,7 @@ impl HostPolicy {
     ) -> Result<Option<&'r HeaderValue>, Forbidden<'r>> {
         self.check_host(uri, headers)?;
         let origin =
-            single_header(headers, &ORIGIN).map_err(|Repeated| Forbidden::RepeatedOrigin)?;
+            single_header(headers, &ORIGIN).map_err(|RepeatedHeader| Forbidden::RepeatedOrigin)?;
         let Some(origin) = origin else {
             return Ok(None);
         };
@@ -108,7 +108,9 @@ impl HostPolicy {
         let host = match uri.authority() {
             Some(authority) => authority.as_str(),
             None => {
-                match single_header(headers, &HOST).map_err(|Repeated| Forbidden::RepeatedHost)? {
+                match single_header(headers, &HOST)
+                    .map_err(|RepeatedHeader| Forbidden::RepeatedHost)?
+                {
                     None => return Err(Forbidden::NoHost),
                     Some(host) if self.allows_empty_host && host.is_empty() => return Ok(()),
                     Some(host) => host.to_str().unwrap_or_default(),
@@ -168,17 +170,17 @@ fn is_address(name: &str) -> bool {
 }
 
 /// A header has more than one value.
-struct Repeated;
+struct RepeatedHeader;
 
 /// Returns the value of a header that must not be repeated.
 fn single_header<'h>(
     headers: &'h HeaderMap,
     name: &HeaderName,
-) -> Result<Option<&'h HeaderValue>, Repeated> {
+) -> Result<Option<&'h HeaderValue>, RepeatedHeader> {
     let mut values = headers.get_all(name).iter();
     let value = values.next();
     if values.next().is_some() {
-        Err(Repeated)
+        Err(RepeatedHeader)
     } else {
         Ok(value)
     }

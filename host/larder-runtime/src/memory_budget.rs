@@ -78,7 +78,7 @@ impl MemoryUse {
 
 /// Why memory was not charged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Refused {
+pub enum ChargeError {
     /// Other uses currently need the memory.
     Full,
     /// The memory exceeds this share, so it does not fit even if no other use needs any memory.
@@ -225,7 +225,7 @@ impl TeamMemory {
         what: MemoryUse,
         caller: Option<&Caller>,
         bytes: u64,
-    ) -> Result<MemoryCharge, Refused> {
+    ) -> Result<MemoryCharge, ChargeError> {
         let mut charge = self.begin(what);
         charge.grow(caller, bytes).map(|()| charge)
     }
@@ -237,7 +237,7 @@ impl TeamMemory {
     }
 
     /// Adds bytes, also to the caller with this number. If the bytes do not fit, changes nothing.
-    fn add(&self, what: MemoryUse, caller: Option<u64>, bytes: u64) -> Result<(), Refused> {
+    fn add(&self, what: MemoryUse, caller: Option<u64>, bytes: u64) -> Result<(), ChargeError> {
         if let Some(whole) = &self.0.whole {
             whole.add(what, caller, bytes)?;
         }
@@ -250,19 +250,24 @@ impl TeamMemory {
         })
     }
 
-    fn add_here(&self, what: MemoryUse, caller: Option<u64>, bytes: u64) -> Result<(), Refused> {
+    fn add_here(
+        &self,
+        what: MemoryUse,
+        caller: Option<u64>,
+        bytes: u64,
+    ) -> Result<(), ChargeError> {
         let budget = &self.0.budget;
         let Addition { used, share } = budget
             .0
             .ledger
             .add(&self.0.used, bytes)
-            .ok_or(Refused::Full)?;
+            .ok_or(ChargeError::Full)?;
         budget.0.used[what as usize].fetch_add(bytes, SeqCst);
         if caller.is_none_or(|id| self.add_to_caller(id, used, share, bytes)) {
             return Ok(());
         }
         self.remove_here(what, bytes);
-        Err(Refused::Full)
+        Err(ChargeError::Full)
     }
 
     /// Adds bytes to a caller. The team of the caller uses `of_team` of its share.

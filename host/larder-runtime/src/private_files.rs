@@ -16,7 +16,7 @@ pub const ACCESSIBLE_TO_OTHERS: u32 = 0o077;
 
 /// Why a file or a folder is not trusted.
 #[derive(Debug, thiserror::Error)]
-pub enum Untrusted {
+pub enum FileTrustError {
     /// The file or folder does not exist.
     #[error("does not exist")]
     Missing,
@@ -44,7 +44,7 @@ pub enum Untrusted {
     ReadableByOthers(u32),
 }
 
-impl From<io::Error> for Untrusted {
+impl From<io::Error> for FileTrustError {
     fn from(error: io::Error) -> Self {
         match error.kind() {
             ErrorKind::NotFound => Self::Missing,
@@ -55,13 +55,13 @@ impl From<io::Error> for Untrusted {
 
 /// Opens a regular file that belongs to this user and has none of the `forbidden` permission bits. Links are not
 /// followed.
-pub fn open(path: &Path, forbidden: u32) -> Result<File, Untrusted> {
+pub fn open(path: &Path, forbidden: u32) -> Result<File, FileTrustError> {
     open_checked(OpenOptions::new().read(true), path, forbidden)
 }
 
 /// Opens a regular file for reading and writing, with the same checks. If the file does not exist, creates it with
 /// access only for its owner.
-pub fn open_read_write(path: &Path, forbidden: u32) -> Result<File, Untrusted> {
+pub fn open_read_write(path: &Path, forbidden: u32) -> Result<File, FileTrustError> {
     open_checked(
         OpenOptions::new()
             .read(true)
@@ -75,7 +75,7 @@ pub fn open_read_write(path: &Path, forbidden: u32) -> Result<File, Untrusted> {
 }
 
 /// Opens a file for a lock. If the file does not exist, creates it. The content is not changed.
-pub fn open_lock(path: &Path) -> Result<File, Untrusted> {
+pub fn open_lock(path: &Path) -> Result<File, FileTrustError> {
     open_checked(
         OpenOptions::new()
             .write(true)
@@ -88,34 +88,38 @@ pub fn open_lock(path: &Path) -> Result<File, Untrusted> {
 }
 
 /// Checks that a folder belongs to this user and has none of the `forbidden` permission bits.
-pub fn check_folder(path: &Path, forbidden: u32) -> Result<(), Untrusted> {
+pub fn check_folder(path: &Path, forbidden: u32) -> Result<(), FileTrustError> {
     check(&std::fs::metadata(path)?, forbidden)
 }
 
-fn open_checked(options: &mut OpenOptions, path: &Path, forbidden: u32) -> Result<File, Untrusted> {
+fn open_checked(
+    options: &mut OpenOptions,
+    path: &Path,
+    forbidden: u32,
+) -> Result<File, FileTrustError> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let file = options
         .custom_flags(flags.bits().cast_signed())
         .open(path)?;
     let metadata = file.metadata()?;
     if !metadata.is_file() {
-        return Err(Untrusted::NotRegular);
+        return Err(FileTrustError::NotRegular);
     }
     check(&metadata, forbidden)?;
     Ok(file)
 }
 
-fn check(metadata: &Metadata, forbidden: u32) -> Result<(), Untrusted> {
+fn check(metadata: &Metadata, forbidden: u32) -> Result<(), FileTrustError> {
     let owner = metadata.uid();
     let own = rustix::process::geteuid().as_raw();
     if owner != own {
-        return Err(Untrusted::OtherOwner { owner, own });
+        return Err(FileTrustError::OtherOwner { owner, own });
     }
     let mode = metadata.mode() & 0o7777;
     match mode & forbidden {
         0 => Ok(()),
-        bits if bits & WRITABLE_BY_OTHERS != 0 => Err(Untrusted::WritableByOthers(mode)),
-        _ => Err(Untrusted::ReadableByOthers(mode)),
+        bits if bits & WRITABLE_BY_OTHERS != 0 => Err(FileTrustError::WritableByOthers(mode)),
+        _ => Err(FileTrustError::ReadableByOthers(mode)),
     }
 }
 
@@ -132,8 +136,8 @@ mod tests {
         let link = dir.path().join("link");
         std::fs::write(&target, "content").unwrap();
         symlink(&target, &link).unwrap();
-        assert!(matches!(open(&link, 0), Err(Untrusted::Io(_))));
-        assert!(matches!(open_lock(&link), Err(Untrusted::Io(_))));
+        assert!(matches!(open(&link, 0), Err(FileTrustError::Io(_))));
+        assert!(matches!(open_lock(&link), Err(FileTrustError::Io(_))));
         open_lock(&target).unwrap();
         assert_eq!(
             std::fs::read_to_string(&target).unwrap(),
@@ -146,7 +150,7 @@ mod tests {
     fn checks_the_kind_and_the_permissions() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("a");
-        assert!(matches!(open(&file, 0), Err(Untrusted::Missing)));
+        assert!(matches!(open(&file, 0), Err(FileTrustError::Missing)));
         std::fs::write(&file, "").unwrap();
         for (mode, forbidden, is_trusted) in [
             (0o600, ACCESSIBLE_TO_OTHERS, true),
@@ -157,7 +161,10 @@ mod tests {
             std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
             assert_eq!(open(&file, forbidden).is_ok(), is_trusted, "{mode:o}");
         }
-        assert!(matches!(open(dir.path(), 0), Err(Untrusted::NotRegular)));
+        assert!(matches!(
+            open(dir.path(), 0),
+            Err(FileTrustError::NotRegular)
+        ));
         std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o700)).unwrap();
         assert!(check_folder(dir.path(), ACCESSIBLE_TO_OTHERS).is_ok());
     }
@@ -174,16 +181,16 @@ mod tests {
         }
         assert!(matches!(
             open(&file, 0),
-            Err(Untrusted::OtherOwner { owner: 65_534, .. })
+            Err(FileTrustError::OtherOwner { owner: 65_534, .. })
         ));
         assert!(matches!(
             open_lock(&file),
-            Err(Untrusted::OtherOwner { .. })
+            Err(FileTrustError::OtherOwner { .. })
         ));
         chown(dir.path(), Some(65_534), None).unwrap();
         assert!(matches!(
             check_folder(dir.path(), 0),
-            Err(Untrusted::OtherOwner { .. })
+            Err(FileTrustError::OtherOwner { .. })
         ));
     }
 }

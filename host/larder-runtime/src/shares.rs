@@ -49,7 +49,7 @@ resources! {
 
 /// The values that the operator configures. A process that does not use these resources needs none.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Configured {
+pub struct ShareLimits {
     /// Places for guests.
     pub guests: u32,
     /// Bytes of compiled code.
@@ -69,8 +69,8 @@ impl Resource {
     const COUNT: usize = Self::ALL.len();
 
     /// The limit of the resource, if the operator configured it.
-    pub fn limit(self, configured: Configured) -> u64 {
-        let Configured {
+    pub fn limit(self, configured: ShareLimits) -> u64 {
+        let ShareLimits {
             guests,
             code,
             log,
@@ -124,7 +124,7 @@ struct TeamInner {
 
 /// A part of a resource, which is returned on drop.
 #[derive(Debug)]
-pub struct Taken {
+pub struct SharePermit {
     team: TeamShares,
     resource: Resource,
     amount: u64,
@@ -132,7 +132,7 @@ pub struct Taken {
 
 impl Shares {
     /// Creates the resources.
-    pub fn new(configured: Configured, several_teams: &SeveralTeams) -> Self {
+    pub fn new(configured: ShareLimits, several_teams: &SeveralTeams) -> Self {
         let shared = |at: usize| Shared {
             ledger: Ledger::new(Resource::ALL[at].limit(configured), several_teams.clone()),
             waiting: WaitingList::default(),
@@ -232,7 +232,7 @@ impl Shares {
                 shared
                     .ledger
                     .add(&account[resource as usize], *amount)
-                    .map(|_| Taken {
+                    .map(|_| SharePermit {
                         team: self.of(account.clone()),
                         resource,
                         amount: *amount,
@@ -261,19 +261,19 @@ impl TeamShares {
     }
 
     /// Takes this much of a resource if it is in the share of the team now. More than the largest share is never taken.
-    pub fn try_take(&self, resource: Resource, amount: u64) -> Option<Taken> {
+    pub fn try_take(&self, resource: Resource, amount: u64) -> Option<SharePermit> {
         self.try_take_all(resource, self.possible(resource, amount)?)
     }
 
     /// Takes this much of a resource, and nothing less, if it is in the share of the team now.
-    pub fn try_take_all(&self, resource: Resource, amount: u64) -> Option<Taken> {
+    pub fn try_take_all(&self, resource: Resource, amount: u64) -> Option<SharePermit> {
         if self
             .shared(resource)
             .ledger
             .add(self.account(resource), amount)
             .is_some()
         {
-            return Some(Taken {
+            return Some(SharePermit {
                 team: self.clone(),
                 resource,
                 amount,
@@ -286,7 +286,7 @@ impl TeamShares {
 
     /// Takes this much of a resource, and waits for it behind other requests of the team. More than the largest share
     /// is never taken.
-    pub async fn take(&self, resource: Resource, amount: u64) -> Option<Taken> {
+    pub async fn take(&self, resource: Resource, amount: u64) -> Option<SharePermit> {
         // A task whose calls never wait yields to other tasks from time to time.
         tokio::task::coop::consume_budget().await;
         let waiting = &self.shared(resource).waiting;
@@ -302,11 +302,11 @@ impl TeamShares {
     }
 
     /// Counts units that exist already, independently of the share of the team.
-    pub fn count(&self, resource: Resource, amount: u64) -> Taken {
+    pub fn count(&self, resource: Resource, amount: u64) -> SharePermit {
         self.shared(resource)
             .ledger
             .count(self.account(resource), amount);
-        Taken {
+        SharePermit {
             team: self.clone(),
             resource,
             amount,
@@ -338,7 +338,7 @@ impl TeamShares {
     }
 }
 
-impl Drop for Taken {
+impl Drop for SharePermit {
     fn drop(&mut self) {
         let team = &self.team;
         team.shared(self.resource)

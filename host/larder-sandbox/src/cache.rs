@@ -5,7 +5,7 @@
 //! see [`seal`]), and the code is used only if the seal matches the file that is mapped. An entry without a
 //! matching seal is deleted, and the component is compiled again.
 
-mod execution_denied;
+mod execution_error;
 mod file_digests;
 mod folder;
 mod functions;
@@ -26,13 +26,13 @@ use tempfile::{NamedTempFile, TempDir};
 use wasmtime::component::Component;
 use wasmtime::{Engine, Module};
 
-use self::execution_denied::ExecutionDenied;
+use self::execution_error::ExecutionError;
 pub(super) use self::functions::KnownFunctions;
 pub(super) use self::map::Code;
 use self::seal::{InvalidEntry, Key, VerifiedCode};
 use larder_model::name::Digest;
 use larder_model::size;
-use larder_runtime::shares::{Resource, Taken, TeamShares};
+use larder_runtime::shares::{Resource, SharePermit, TeamShares};
 
 /// Prefix of temporary files, which are renamed when they are complete.
 const TEMP_PREFIX: &str = ".draft-";
@@ -94,14 +94,14 @@ pub(super) type Pin<T> = OnceLock<MappedCode<T>>;
 pub(super) struct MappedCode<T> {
     code: T,
     /// The part of the cache's size that this code takes. Each entry belongs to one team.
-    _size: Taken,
+    _size: SharePermit,
 }
 
 /// Why an entry with a matching seal cannot be used now. It may be usable later.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Unusable {
     #[error(transparent)]
-    Denied(#[from] ExecutionDenied),
+    Denied(#[from] ExecutionError),
     #[error(
         "the cache has no room for its code of {size}: the team uses {used}, and all teams share {limit} (`compiler.cache_size`)"
     )]
@@ -186,7 +186,7 @@ impl Cache {
                     self.note_used(&name, verified);
                     return self.use_mapped(code, bytes, pin, team).map(Some);
                 }
-                Err(error) => match ExecutionDenied::of(&error, &self.folder) {
+                Err(error) => match ExecutionError::of(&error, &self.folder) {
                     Some(denied) => return Err(denied.into()),
                     None => InvalidEntry::Rejected(format!("{error:#}")),
                 },

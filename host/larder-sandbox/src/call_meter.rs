@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
+use super::call_thread::poll_on_receiver;
 use super::guest_config::GuestConfig;
-use super::place::poll_on_receiver;
 use super::ticker::{LongRunReports, TICK};
 use larder_runtime::metrics::process::thread_cpu_time;
 use larder_runtime::yield_batch;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use wasmtime::{Store, UpdateDeadline};
 
 use super::call_meter::CallMeter;
-use super::place::request_move_after;
+use super::call_thread::request_move_after;
 use super::state::GuestState;
 use super::ticker::TICK;
 

@@ -64,12 +64,12 @@ mod tests {
     use super::*;
     use larder_model::name::TeamName;
     use larder_runtime::ledger::SeveralTeams;
-    use larder_runtime::shares::{Configured, Shares};
+    use larder_runtime::shares::{ShareLimits, Shares};
 
     fn lookups_of<const N: usize>(teams: [&str; N]) -> [DnsLookups; N] {
         let several_teams = SeveralTeams::default();
         several_teams.set_team_count(N);
-        let shares = Shares::new(Configured::default(), &several_teams);
+        let shares = Shares::new(ShareLimits::default(), &several_teams);
         teams.map(|team| DnsLookups::new(shares.team(&TeamName::parse(team).unwrap())))
     }
 

@@ -17,7 +17,7 @@ use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::Semaphore;
 
 use larder_model::name::{ProviderName, TeamName};
-use larder_runtime::shares::{Resource, Taken, TeamShares};
+use larder_runtime::shares::{Resource, SharePermit, TeamShares};
 
 /// Maximum number of file system calls of one provider at the same time: the default of `limits.concurrency`.
 const MAX_THREADS: usize = 16;
@@ -28,7 +28,7 @@ const KEEP_ALIVE: Duration = Duration::from_secs(1);
 thread_local! {
     /// What a thread takes of the share of its team. The thread takes it until it ends, also if no call waits for the
     /// thread any more.
-    static COUNTED: Cell<Option<Arc<Taken>>> = const { Cell::new(None) };
+    static COUNTED: Cell<Option<Arc<SharePermit>>> = const { Cell::new(None) };
 }
 
 /// The threads of one provider. All revisions of the provider share the threads, so that a new revision does not get
@@ -46,7 +46,7 @@ pub(super) struct FolderThreads {
 struct Reservation {
     shares: TeamShares,
     /// The part that was taken. It is held as long as there are calls or threads.
-    taken: Mutex<Weak<Taken>>,
+    taken: Mutex<Weak<SharePermit>>,
     /// Locked by the call that reserves the threads, so that concurrent calls do not reserve them twice.
     taking: tokio::sync::Mutex<()>,
 }
@@ -78,12 +78,12 @@ impl FolderThreadsByProvider {
 }
 
 impl Reservation {
-    fn current(&self) -> Option<Arc<Taken>> {
+    fn current(&self) -> Option<Arc<SharePermit>> {
         self.lock().upgrade()
     }
 
     /// Takes the part for all threads of the provider, unless the provider already has it.
-    async fn take(&self) -> Option<Arc<Taken>> {
+    async fn take(&self) -> Option<Arc<SharePermit>> {
         if let Some(taken) = self.current() {
             return Some(taken);
         }
@@ -102,12 +102,12 @@ impl Reservation {
 
     /// Returns the part that a new thread holds. If the call that started the thread has ended in the meantime, only
     /// this thread is counted.
-    fn of_thread(&self) -> Arc<Taken> {
+    fn of_thread(&self) -> Arc<SharePermit> {
         self.current()
             .unwrap_or_else(|| Arc::new(self.shares.count(Resource::FolderThreads, 1)))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Weak<Taken>> {
+    fn lock(&self) -> MutexGuard<'_, Weak<SharePermit>> {
         self.taken.lock()
     }
 }
@@ -126,7 +126,7 @@ impl FolderThreads {
     }
 
     /// Takes the threads from the share of the team for a call. Waits while the team uses its whole share.
-    pub(super) async fn reserve(&self) -> Option<Arc<Taken>> {
+    pub(super) async fn reserve(&self) -> Option<Arc<SharePermit>> {
         self.reservation.take().await
     }
 
@@ -210,12 +210,12 @@ mod tests {
 
     use super::*;
     use larder_runtime::ledger::SeveralTeams;
-    use larder_runtime::shares::{Configured, Shares};
+    use larder_runtime::shares::{ShareLimits, Shares};
 
     fn shares_of<const N: usize>(teams: [&str; N]) -> [TeamShares; N] {
         let several_teams = SeveralTeams::default();
         several_teams.set_team_count(N);
-        let shares = Shares::new(Configured::default(), &several_teams);
+        let shares = Shares::new(ShareLimits::default(), &several_teams);
         teams.map(|team| shares.team(&TeamName::parse(team).unwrap()))
     }
 

@@ -4,7 +4,7 @@
 use async_trait::async_trait;
 use wasmtime::ResourceLimiterAsync;
 
-use super::place::move_to_long_call_thread;
+use super::call_thread::move_to_long_call_thread;
 use super::state::GuestState;
 
 #[async_trait]

@@ -10,18 +10,18 @@ use wasmtime::component::Instance;
 use super::Sandbox;
 use super::bindings::exports::larder::provider::resource_provider;
 use super::call_meter::CallMeter;
+use super::call_thread::{
+    MAX_GROWTH, MAX_INITIAL, MAX_UNMOVED_LIBRARIES, UnmovedGrowth, is_long_call_thread,
+    move_to_long_call_thread,
+};
 use super::compiled::CompiledComponent;
 use super::cpu_time::set_cpu_deadline;
 use super::fault::{Fault, FaultKind, fault_without_detail};
 use super::guest_config::Lease;
 use super::long_calls::LongCalls;
-use super::place::{
-    MAX_GROWTH, MAX_INITIAL, MAX_UNMOVED_LIBRARIES, UnmovedGrowth, is_long_call_thread,
-    move_to_long_call_thread,
-};
 use super::state::{GuestState, MAX_HANDLES};
 use larder_runtime::memory_budget::MemoryCharge;
-use larder_runtime::shares::Taken;
+use larder_runtime::shares::SharePermit;
 
 /// A call of one of the contract's functions.
 pub(super) trait GuestCall: Send + Sync {
@@ -88,7 +88,7 @@ pub(super) struct Guest {
     initial_memory: u64,
     long_calls: Arc<LongCalls>,
     /// This field is dropped last: the places of the guest are free when the guest is cleared.
-    _places: Taken,
+    _places: SharePermit,
 }
 
 impl Guest {
@@ -186,7 +186,7 @@ impl Sandbox {
     pub(super) async fn open(
         &self,
         lease: Lease,
-        places: Taken,
+        places: SharePermit,
         compiled: Arc<CompiledComponent>,
     ) -> Result<OpenGuest, Fault> {
         let state = match lease.folder_threads.clone() {

@@ -88,11 +88,11 @@ impl GuestConfig {
         use larder_model::name::Digest;
         use larder_runtime::drain::Drain;
         use larder_runtime::ledger::SeveralTeams;
-        use larder_runtime::shares::{Configured, Shares};
+        use larder_runtime::shares::{ShareLimits, Shares};
         let grant = Arc::<Grant>::default();
         let team = TeamName::default_team();
         let provider = ProviderName::parse("p").unwrap();
-        let shares = Shares::new(Configured::default(), &SeveralTeams::default()).team(&team);
+        let shares = Shares::new(ShareLimits::default(), &SeveralTeams::default()).team(&team);
         Arc::new(Self {
             log: ProviderLog::new(
                 team.clone(),

@@ -9,6 +9,7 @@ mod bindings;
 mod cache;
 mod call;
 mod call_meter;
+mod call_thread;
 pub mod child;
 mod compile_job;
 mod compile_phases;
@@ -37,7 +38,6 @@ mod log;
 mod long_calls;
 mod outgoing_http;
 mod outgoing_tcp;
-mod place;
 mod places;
 mod preopen;
 pub mod provider;
@@ -78,7 +78,7 @@ use larder_model::name::{ProviderName, TeamName};
 use larder_runtime::drain::Drain;
 use larder_runtime::memory_budget::MemoryBudget;
 use larder_runtime::metrics::Metrics;
-use larder_runtime::shares::{Configured, Shares};
+use larder_runtime::shares::{ShareLimits, Shares};
 
 /// Configuration of the sandbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -137,7 +137,7 @@ impl Sandbox {
         let guests = config.slots;
         let code = config.compiler.cache.size;
         let log = config.log;
-        let configured = Configured {
+        let configured = ShareLimits {
             guests,
             code,
             log,

@@ -65,9 +65,9 @@ pub(crate) struct Library {
 /// The component is invalid, or uses a feature that is too complex for this module. The component is compiled as a
 /// whole, which also finds out what is wrong with it.
 #[derive(Debug)]
-struct NotSplit;
+struct SplitError;
 
-impl<E: std::error::Error> From<E> for NotSplit {
+impl<E: std::error::Error> From<E> for SplitError {
     fn from(_: E) -> Self {
         Self
     }
@@ -123,18 +123,18 @@ struct Splitter<'a> {
 /// What a component instantiates. Each module and each nested component is instantiated at most once, and there is no
 /// other way to use them. So a guest has one instance of each library.
 #[derive(Default)]
-struct Instantiated {
+struct InstanceSet {
     modules: HashSet<u32>,
     components: HashSet<u32>,
 }
 
 impl Splitter<'_> {
     /// Copies the component in this range, without its libraries.
-    fn component(&mut self, range: Range<usize>, depth: u32) -> Result<Vec<u8>, NotSplit> {
+    fn component(&mut self, range: Range<usize>, depth: u32) -> Result<Vec<u8>, SplitError> {
         let source = self.source;
         let mut reader = BinaryReader::new(&source[range.clone()], range.start);
         let mut out = reader.read_bytes(HEADER)?.to_vec();
-        let mut instantiated = Instantiated::default();
+        let mut instantiated = InstanceSet::default();
         while !reader.eof() {
             let start = reader.original_position();
             let id = reader.read_u8()?;
@@ -164,7 +164,7 @@ impl Splitter<'_> {
         content: Range<usize>,
         depth: u32,
         out: &mut Vec<u8>,
-    ) -> Result<bool, NotSplit> {
+    ) -> Result<bool, SplitError> {
         match id {
             MODULE => self.replace_module(content, depth, out),
             COMPONENT => self.replace_component(content, depth, out),
@@ -177,7 +177,7 @@ impl Splitter<'_> {
         range: Range<usize>,
         depth: u32,
         out: &mut Vec<u8>,
-    ) -> Result<bool, NotSplit> {
+    ) -> Result<bool, SplitError> {
         self.has_root_modules |= depth == 0;
         let module = &self.source[range.clone()];
         if self.libraries.len() == MAX_LIBRARIES {
@@ -220,10 +220,10 @@ impl Splitter<'_> {
         range: Range<usize>,
         depth: u32,
         out: &mut Vec<u8>,
-    ) -> Result<bool, NotSplit> {
+    ) -> Result<bool, SplitError> {
         let known = self.libraries.len();
         if depth == MAX_DEPTH {
-            return Err(NotSplit);
+            return Err(SplitError);
         }
         let component = self.component(range, depth + 1)?;
         if self.libraries.len() == known {
@@ -240,8 +240,8 @@ impl Splitter<'_> {
     }
 }
 
-impl Instantiated {
-    fn add(&mut self, id: u8, section: BinaryReader<'_>) -> Result<(), NotSplit> {
+impl InstanceSet {
+    fn add(&mut self, id: u8, section: BinaryReader<'_>) -> Result<(), SplitError> {
         if id == INSTANCES {
             for instance in InstanceSectionReader::new(section)? {
                 let Instance::Instantiate { module_index, .. } = instance? else {
@@ -264,9 +264,9 @@ impl Instantiated {
     }
 }
 
-fn insert_once(instantiated: &mut HashSet<u32>, index: u32) -> Result<(), NotSplit> {
+fn insert_once(instantiated: &mut HashSet<u32>, index: u32) -> Result<(), SplitError> {
     let is_possible = instantiated.len() < MAX_INSTANCES && instantiated.insert(index);
-    is_possible.then_some(()).ok_or(NotSplit)
+    is_possible.then_some(()).ok_or(SplitError)
 }
 
 /// The identifiers of sections of a component.
@@ -292,9 +292,9 @@ fn write_import(index: u32, library: &Library, out: &mut Vec<u8>) {
 
 /// Checks that the root defines no types of modules, because the imports of libraries would change their indices, and that
 /// modules and components have no further names.
-fn check_section(id: u8, section: BinaryReader<'_>, depth: u32) -> Result<(), NotSplit> {
+fn check_section(id: u8, section: BinaryReader<'_>, depth: u32) -> Result<(), SplitError> {
     match id {
-        TYPES if depth == 0 => Err(NotSplit),
+        TYPES if depth == 0 => Err(SplitError),
         ALIASES => check_aliases(section, depth),
         IMPORTS => check_imports(section),
         EXPORTS => check_exports(section),
@@ -302,7 +302,7 @@ fn check_section(id: u8, section: BinaryReader<'_>, depth: u32) -> Result<(), No
     }
 }
 
-fn check_aliases(section: BinaryReader<'_>, depth: u32) -> Result<(), NotSplit> {
+fn check_aliases(section: BinaryReader<'_>, depth: u32) -> Result<(), SplitError> {
     for alias in ComponentAliasSectionReader::new(section)? {
         let is_possible = match alias? {
             ComponentAlias::InstanceExport { kind, .. } => !is_code(kind),
@@ -315,28 +315,28 @@ fn check_aliases(section: BinaryReader<'_>, depth: u32) -> Result<(), NotSplit> 
             ComponentAlias::Outer { kind, .. } => kind == OuterKind::Type,
         };
         if !is_possible {
-            return Err(NotSplit);
+            return Err(SplitError);
         }
     }
     Ok(())
 }
 
-fn check_imports(section: BinaryReader<'_>) -> Result<(), NotSplit> {
+fn check_imports(section: BinaryReader<'_>) -> Result<(), SplitError> {
     for import in ComponentImportSectionReader::new(section)? {
         let import = import?;
         if matches!(import.ty, ImportType::Module(_) | ImportType::Component(_))
             || is_library(import.name.name)
         {
-            return Err(NotSplit);
+            return Err(SplitError);
         }
     }
     Ok(())
 }
 
-fn check_exports(section: BinaryReader<'_>) -> Result<(), NotSplit> {
+fn check_exports(section: BinaryReader<'_>) -> Result<(), SplitError> {
     for export in ComponentExportSectionReader::new(section)? {
         if is_code(export?.kind) {
-            return Err(NotSplit);
+            return Err(SplitError);
         }
     }
     Ok(())

@@ -12,7 +12,7 @@ use larder_model::policy::TokenBucket;
 use larder_runtime::drain::Drain;
 use larder_runtime::history::{Event, EventKind, EventLog};
 use larder_runtime::log_limit::{Repeats, Suppressor};
-use larder_runtime::shares::{Resource, Taken, TeamShares};
+use larder_runtime::shares::{Resource, SharePermit, TeamShares};
 
 /// The limits on the output of all providers. All revisions of a provider share one limit. Otherwise an author, who can
 /// replace the component at any time, could get more output.
@@ -24,7 +24,7 @@ pub(super) struct OutputLimits {
 
 /// The output of all providers within the last second.
 #[derive(Debug, Default)]
-struct LastSecond(Mutex<VecDeque<(Instant, Taken)>>);
+struct LastSecond(Mutex<VecDeque<(Instant, SharePermit)>>);
 
 /// The limits on the output of one provider.
 #[derive(Debug, Clone)]
@@ -201,7 +201,7 @@ impl ProviderLog {
 #[cfg(test)]
 mod tests {
     use larder_runtime::ledger::SeveralTeams;
-    use larder_runtime::shares::{Configured, Shares};
+    use larder_runtime::shares::{ShareLimits, Shares};
 
     use super::*;
 
@@ -232,7 +232,7 @@ mod tests {
         let several_teams = SeveralTeams::default();
         several_teams.set_team_count(N);
         let shares = Shares::new(
-            Configured {
+            ShareLimits {
                 log: 8_000,
                 ..Configured::default()
             },

@@ -12,7 +12,7 @@ use self::idle_pool::IdlePool;
 use super::guest::OpenGuest;
 use larder_model::resource::Caller;
 use larder_runtime::drain::Drain;
-use larder_runtime::shares::{Resource, Taken};
+use larder_runtime::shares::{Resource, SharePermit};
 
 /// Maximum number of calls of one guest. The actual number is random and at least half of this value, so that no
 /// provider can rely on the number, and guests do not all end at the same time.
@@ -47,7 +47,7 @@ struct Inner {
 struct IdleGuest {
     guest: OpenGuest,
     /// The guest's part of the places for idle guests.
-    _places: Taken,
+    _places: SharePermit,
 }
 
 #[derive(Default)]

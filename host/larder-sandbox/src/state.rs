@@ -8,11 +8,11 @@ use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
 use super::call_meter::CallMeter;
+use super::call_thread::UnmovedGrowth;
 use super::guest_config::Lease;
 use super::guest_tcp::GuestTcp;
 use super::limits::GuestLimiter;
 use super::log::{Log, LogLevel, LogStream};
-use super::place::UnmovedGrowth;
 use super::places::Places;
 use super::preopen;
 use super::wasi_http::HttpHooks;

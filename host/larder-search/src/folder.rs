@@ -9,7 +9,7 @@ use crate::damage::Failure;
 use crate::schema;
 use larder_model::name::TeamName;
 use larder_model::state_key::StateKey;
-use larder_runtime::private_files::{self, ACCESSIBLE_TO_OTHERS, Untrusted};
+use larder_runtime::private_files::{self, ACCESSIBLE_TO_OTHERS, FileTrustError};
 
 /// The lock of the process that changes the index.
 const LOCK: &str = "lock";
@@ -52,7 +52,7 @@ pub(crate) fn is_current(folder: &Path) -> bool {
 pub(crate) fn lock(folder: &Path) -> Result<FolderLock, Failure> {
     // An error here never concerns the content of the index.
     let unusable = |error: io::Error| Failure::Unusable(error.to_string());
-    let untrusted = |error: Untrusted| Failure::Unusable(format!("it {error}"));
+    let untrusted = |error: FileTrustError| Failure::Unusable(format!("it {error}"));
     DirBuilder::new()
         .recursive(true)
         .mode(0o700)

@@ -10,7 +10,7 @@ mod folder;
 mod pausing;
 mod query;
 mod schema;
-mod stored;
+mod stored_index;
 mod tantivy_index;
 mod words;
 mod writer;

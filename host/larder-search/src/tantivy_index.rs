@@ -12,8 +12,8 @@ use tokio::sync::Notify;
 
 use crate::damage::Failure;
 use crate::folder;
-use crate::stored::Stored;
-use crate::writer::{Opening, Writer};
+use crate::stored_index::StoredIndex;
+use crate::writer::{OpenOutcome, Writer};
 use larder_model::name::ProviderName;
 use larder_model::text_index::{
     Change, ChargeTime, IndexError, KnownDocument, Limits, Match, TextIndex, Usage,
@@ -45,7 +45,7 @@ struct Inner {
     limits: Limits,
     thread: IndexThread,
     search_threads: BlockingThreads,
-    stored: Stored,
+    stored: StoredIndex,
     writer: Mutex<Writer>,
     usage: Mutex<BTreeMap<ProviderName, Usage>>,
     /// Whether a search found damage that is not repaired yet.
@@ -58,7 +58,7 @@ impl TantivyIndex {
     pub fn new(folder: PathBuf, limits: Limits, thread: IndexThread) -> Self {
         Self(Arc::new(Inner {
             search_threads: BlockingThreads::new(MAX_SEARCHES),
-            stored: Stored::new(folder.clone()),
+            stored: StoredIndex::new(folder.clone()),
             writer: Mutex::new(Writer::new(folder.clone(), limits)),
             usage: Mutex::default(),
             is_damaged: AtomicBool::new(false),
@@ -197,9 +197,9 @@ impl Inner {
             return Err(Failure::Damaged("a search in it failed".into()));
         }
         match writer.open()? {
-            Opening::Open => {}
-            Opening::Same => self.update_usage()?,
-            Opening::Outdated => {
+            OpenOutcome::Open => {}
+            OpenOutcome::Same => self.update_usage()?,
+            OpenOutcome::Outdated => {
                 let folder = self.folder.display();
                 tracing::info!(%folder, "the full-text index is of another version and is built again");
             }

@@ -11,7 +11,7 @@ use crate::damage::Failure;
 use crate::directory::FileDirectory;
 use crate::folder::{self, FolderLock};
 use crate::schema::{self, Fields, key, name};
-use crate::stored::{Stored, open_index};
+use crate::stored_index::{StoredIndex, open_index};
 use larder_model::name::ProviderName;
 use larder_model::text_index::{Change, Document, Limits, Usage};
 
@@ -37,7 +37,7 @@ pub(crate) struct Writer {
 
 /// How an index was opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Opening {
+pub(crate) enum OpenOutcome {
     /// The index was already open.
     Open,
     /// The index is unchanged since its last use, or it is new.
@@ -58,20 +58,20 @@ impl Writer {
     }
 
     /// Opens the index, or creates it.
-    pub(crate) fn open(&mut self) -> Result<Opening, Failure> {
+    pub(crate) fn open(&mut self) -> Result<OpenOutcome, Failure> {
         locked(&mut self.lock, &self.folder)?;
         if !folder::is_current(&self.folder) {
             let is_outdated = folder::exists(&self.folder);
             create(&self.folder, locked(&mut self.lock, &self.folder)?)?;
             self.is_verified = true;
             return Ok(if is_outdated {
-                Opening::Outdated
+                OpenOutcome::Outdated
             } else {
-                Opening::Same
+                OpenOutcome::Same
             });
         }
         if self.is_verified {
-            return Ok(Opening::Open);
+            return Ok(OpenOutcome::Open);
         }
         let index = open_index(FileDirectory::new(folder::index_folder(&self.folder)))?;
         let damaged = index.validate_checksum()?;
@@ -81,7 +81,7 @@ impl Writer {
             )));
         }
         self.is_verified = true;
-        Ok(Opening::Same)
+        Ok(OpenOutcome::Same)
     }
 
     /// Deletes all documents, and creates an empty index.
@@ -94,7 +94,7 @@ impl Writer {
     /// Stores all changes together. Returns false if the limits are reached, and some documents were not stored.
     pub(crate) fn apply(
         &mut self,
-        stored: &Stored,
+        stored: &StoredIndex,
         usage: &BTreeMap<ProviderName, Usage>,
         changes: Vec<Change>,
     ) -> Result<bool, Failure> {

@@ -9,7 +9,7 @@ use crate::evidence::Evidence;
 use crate::rule::Rule;
 use crate::signature::Evident as _;
 use larder_model::signature::{
-    Attestation, FoundSignature, Reason, SignatureVerifier, Signer, Untrusted,
+    Attestation, FoundSignature, Reason, SignatureRejection, SignatureVerifier, Signer,
 };
 
 /// Maximum number of signatures of one component that are verified.
@@ -65,7 +65,11 @@ impl SignatureVerifier for Trust {
         self.rules.iter().any(|rule| rule.is_required)
     }
 
-    fn verify(&self, subject: &Bytes, found: &[FoundSignature]) -> Result<Vec<Signer>, Untrusted> {
+    fn verify(
+        &self,
+        subject: &Bytes,
+        found: &[FoundSignature],
+    ) -> Result<Vec<Signer>, SignatureRejection> {
         let evidence: Vec<_> = found
             .iter()
             .take(MAX_SIGNATURES)
@@ -86,7 +90,7 @@ impl SignatureVerifier for Trust {
                 }
             }
             if rule.is_required && signers.len() == before {
-                return Err(Untrusted {
+                return Err(SignatureRejection {
                     rule: rule.location.clone(),
                     reasons,
                 });

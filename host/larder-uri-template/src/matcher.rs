@@ -64,11 +64,11 @@ pub(super) fn find(program: &Program, uri: &str, budget: &mut MatchBudget) -> Op
         visited: None,
         spans,
         steps_left: most,
-        none: NoneAllowed::No,
+        none: EmptyMatch::No,
     };
     let mut found = matcher.run();
-    if found.is_none() && matcher.none == NoneAllowed::Later {
-        matcher.none = NoneAllowed::Yes;
+    if found.is_none() && matcher.none == EmptyMatch::Later {
+        matcher.none = EmptyMatch::Yes;
         matcher.visited = None;
         matcher.spans.clear();
         matcher.backtracks.clear();
@@ -80,7 +80,7 @@ pub(super) fn find(program: &Program, uri: &str, budget: &mut MatchBudget) -> Op
 
 /// Whether the values of `OneOrNone` and `AheadOrNone` may be empty.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum NoneAllowed {
+enum EmptyMatch {
     No,
     /// They may not be empty in this run, but another run with `Yes` may match.
     Later,
@@ -95,7 +95,7 @@ struct Matcher<'a> {
     visited: Option<VisitedStates>,
     spans: Vec<CaptureSpan>,
     steps_left: usize,
-    none: NoneAllowed,
+    none: EmptyMatch,
 }
 
 impl Matcher<'_> {
@@ -240,8 +240,8 @@ impl Matcher<'_> {
         if self.uri.as_bytes().get(at) != Some(&next) {
             return Some(end);
         }
-        if self.none != NoneAllowed::Yes {
-            self.none = NoneAllowed::Later;
+        if self.none != EmptyMatch::Yes {
+            self.none = EmptyMatch::Later;
             return Some(end);
         }
         if end.is_some() {

@@ -28,7 +28,7 @@ use larder_mcp::Endpoint;
 use larder_mcp::auth::Authenticator;
 use larder_model::name::{ProviderName, TeamName};
 use larder_model::policy::{Grant, GuestLifetime, Permit};
-use larder_model::resource::{Details, Entry, Freshness, Rendered, Scope, Template};
+use larder_model::resource::{Details, Entry, Freshness, RenderCache, Scope, Template};
 use larder_model::uri::Uri;
 use larder_runtime::drain::Drain;
 use larder_sandbox::provider::{ProbeResult, Provider};
@@ -199,7 +199,7 @@ fn entry(authority: &str, number: usize) -> Entry {
         size: Some(1024),
         version: None,
         details: Details::default(),
-        rendered: Rendered::default(),
+        rendered: RenderCache::default(),
     }
 }
 
@@ -212,7 +212,7 @@ fn template(number: usize) -> Template {
         description: None,
         mime_type: None,
         details: Details::default(),
-        rendered: Rendered::default(),
+        rendered: RenderCache::default(),
     }
 }
 

@@ -16,8 +16,8 @@ mod reload;
 #[cfg(feature = "cluster")]
 mod replicas;
 mod run;
-mod served;
 mod service_manager;
+mod serving_report;
 mod sessions;
 mod signal;
 mod stored_state;
@@ -53,8 +53,8 @@ pub use admin_listener::{IfInUse, bind_admin};
 pub use error::{RunError, bind};
 pub use inherited_sockets::InheritedSockets;
 pub use interfaces::{Argument, Hints, Interfaces, Prompt, Setting, Tool};
-pub(crate) use served::full_name;
-pub use served::{Provider, Rejected, Served};
+pub(crate) use serving_report::full_name;
+pub use serving_report::{Provider, RejectedComponent, ServingReport};
 use signal::HangupSignals;
 pub(crate) use signal::ShutdownSignals;
 pub(crate) use stored_state::{is_stored, missing_state, use_stored_keys};
@@ -102,9 +102,9 @@ pub struct View(watch::Receiver<Vec<TeamView>>);
 
 impl View {
     /// Returns what is currently served.
-    pub fn served(&self) -> Served {
+    pub fn served(&self) -> ServingReport {
         let teams = self.0.borrow();
-        Served::of(
+        ServingReport::of(
             teams
                 .iter()
                 .map(|team| (team.catalog.team(), team.catalog.snapshot())),
@@ -211,7 +211,7 @@ impl App {
     }
 
     /// Returns what is currently served.
-    pub fn served(&self) -> Served {
+    pub fn served(&self) -> ServingReport {
         self.view().served()
     }
 

@@ -24,13 +24,13 @@ use larder_sandbox::{Sandbox, SignalReceiver, signal_channel};
 use crate::harness::{anonymous_call, component_path, sandbox_config};
 
 /// A provider without a server.
-struct Loaded {
+struct TestProvider {
     provider: Provider,
     signals: SignalReceiver,
     _drain: Drain,
 }
 
-async fn load(guest: &str, change: impl FnOnce(&mut Grant)) -> Loaded {
+async fn load(guest: &str, change: impl FnOnce(&mut Grant)) -> TestProvider {
     let drain = Drain::new();
     let sandbox = Arc::new(Sandbox::new(&sandbox_config(), &drain).unwrap());
     let team = TeamName::default_team();
@@ -41,18 +41,18 @@ async fn load(guest: &str, change: impl FnOnce(&mut Grant)) -> Loaded {
     let (sender, signals) = signal_channel();
     let name = ProviderName::parse(guest).unwrap();
     let provider = Provider::new(name, team, compiled, Arc::new(grant), sandbox, sender, None);
-    Loaded {
+    TestProvider {
         provider,
         signals,
         _drain: drain,
     }
 }
 
-async fn interactive() -> Loaded {
+async fn interactive() -> TestProvider {
     load("interactive", |_| {}).await
 }
 
-async fn hostile() -> Loaded {
+async fn hostile() -> TestProvider {
     load("hostile_interfaces", |_| {}).await
 }
 
@@ -72,7 +72,7 @@ fn tool_call(name: &str, arguments: &str) -> ToolCall {
     }
 }
 
-impl Loaded {
+impl TestProvider {
     async fn call_tool(
         &self,
         name: &str,
@@ -159,7 +159,7 @@ fn page<T>(page: Result<ListPage<T>, CallError>, name: impl Fn(&T) -> String) ->
 
 #[tokio::test]
 async fn finds_the_interfaces_of_a_component() {
-    let supports = |loaded: &Loaded| {
+    let supports = |loaded: &TestProvider| {
         let provider = &loaded.provider;
         [
             provider.supports_tools(),

@@ -13,7 +13,7 @@ use larder_model::resource::{Call, Caller};
 use larder_runtime::drain::Drain;
 use larder_runtime::ledger::SeveralTeams;
 use larder_runtime::metrics::{Metrics, TextFormat};
-use larder_runtime::shares::{Configured, Shares};
+use larder_runtime::shares::{ShareLimits, Shares};
 use serde_json::{Value, json};
 
 use crate::harness::{SLOW_WAIT, anonymous_call, eventually_within};
@@ -347,7 +347,7 @@ fn open(url: &str, teams: &[TeamName]) -> (Telemetry, Metrics, Drain) {
     let (metrics, drain) = (Metrics::default(), Drain::new());
     let several_teams = SeveralTeams::default();
     several_teams.set_team_count(teams.len());
-    let teams = Shares::new(Configured::default(), &several_teams).teams(teams);
+    let teams = Shares::new(ShareLimits::default(), &several_teams).teams(teams);
     let telemetry = Telemetry::open(&Some(collector), teams, &metrics, &drain).unwrap();
     (telemetry, metrics, drain)
 }

@@ -27,14 +27,14 @@ pub(crate) struct Pack {
 }
 
 /// An entry and its position.
-struct Located {
+struct LocatedEntry {
     offset: u64,
     entry: Entry,
 }
 
 /// Where the chain of an object ends.
 enum Base {
-    Here(Kind, Located),
+    Here(Kind, LocatedEntry),
     /// In another pack, or a loose object.
     Elsewhere(ObjectId),
     Kept(Rc<Object>),
@@ -86,7 +86,7 @@ impl Pack {
     }
 
     /// Follows an object to its base. Returns the changes, the last one first.
-    fn chain(&self, mut offset: u64) -> Result<(Base, Vec<Located>)> {
+    fn chain(&self, mut offset: u64) -> Result<(Base, Vec<LocatedEntry>)> {
         let mut changes = Vec::new();
         loop {
             if let Some(object) = self
@@ -100,7 +100,7 @@ impl Pack {
             }
             let entry = self.entry(offset)?;
             if let Some(kind) = entry.header.as_kind() {
-                return Ok((Base::Here(kind, Located { offset, entry }), changes));
+                return Ok((Base::Here(kind, LocatedEntry { offset, entry }), changes));
             }
             let base = match entry.header {
                 Header::OfsDelta { base_distance } => {
@@ -108,14 +108,14 @@ impl Pack {
                 }
                 Header::RefDelta { base_id } => match self.index.find(&base_id)? {
                     None => {
-                        changes.push(Located { offset, entry });
+                        changes.push(LocatedEntry { offset, entry });
                         return Ok((Base::Elsewhere(base_id), changes));
                     }
                     found => found,
                 },
                 _ => None,
             };
-            changes.push(Located { offset, entry });
+            changes.push(LocatedEntry { offset, entry });
             offset = base.ok_or_else(|| corrupt("a base outside of its pack"))?;
             if changes.len() > MAX_CHAIN {
                 return Err(corrupt("more than 4095 changes to its base"));

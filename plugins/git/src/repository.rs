@@ -30,7 +30,7 @@ pub(crate) struct Repository {
 }
 
 /// What a URI returns before its content is built: the version is known from ids alone.
-pub(crate) struct Found<'a> {
+pub(crate) struct ResolvedUri<'a> {
     target: &'a Target,
     pub(crate) version: String,
     /// Whether the URI will always return the same.
@@ -78,8 +78,8 @@ impl Repository {
     }
 
     /// Finds what a URI names.
-    pub(crate) fn find<'a>(&self, target: &'a Target) -> Result<Found<'a>> {
-        let found = |commit: ObjectId, version: String, is_fixed| Found {
+    pub(crate) fn find<'a>(&self, target: &'a Target) -> Result<ResolvedUri<'a>> {
+        let found = |commit: ObjectId, version: String, is_fixed| ResolvedUri {
             target,
             version,
             is_fixed,
@@ -90,7 +90,7 @@ impl Repository {
         Ok(match target {
             Target::Repository => {
                 let version = digest(&self.overview()?);
-                Found {
+                ResolvedUri {
                     target,
                     version,
                     is_fixed: false,
@@ -110,7 +110,7 @@ impl Repository {
                     revision::tree_of(&self.objects, &commit)?,
                     path,
                 )?;
-                Found {
+                ResolvedUri {
                     object: Some(object),
                     ..found(commit, object.1.to_string(), is_fixed(revision))
                 }
@@ -121,7 +121,7 @@ impl Repository {
                 let (commit, since_commit) = (self.resolve(revision)?, self.resolve(since)?);
                 let version = format!("{since_commit}..{commit}");
                 let since_commit = Some(since_commit);
-                Found {
+                ResolvedUri {
                     since: since_commit,
                     ..found(commit, version, is_fixed(revision) && is_fixed(since))
                 }
@@ -134,7 +134,7 @@ impl Repository {
     }
 
     /// The content of what was found.
-    pub(crate) fn content(&self, found: &Found<'_>) -> Result<Content> {
+    pub(crate) fn content(&self, found: &ResolvedUri<'_>) -> Result<Content> {
         let commit = || found.commit.ok_or(Error::NotFound);
         let plain = |text: String, mime: &str| Ok(Content::text(text).mime(mime));
         match found.target {

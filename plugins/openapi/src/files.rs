@@ -23,7 +23,7 @@ const EXTENSIONS: [&str; 3] = ["json", "yaml", "yml"];
 const MAX_FILES: usize = 5_000;
 
 /// A document with its files.
-pub(crate) struct Followed {
+pub(crate) struct ResolvedDocument {
     pub(crate) root: Value,
     /// The references that could not be followed, and why.
     pub(crate) unread: BTreeMap<String, String>,
@@ -61,7 +61,7 @@ pub(crate) fn follow(
     main: &str,
     bytes: u64,
     max_bytes: u64,
-) -> Followed {
+) -> ResolvedDocument {
     let mut reader = Reader {
         folder,
         main,
@@ -83,7 +83,7 @@ pub(crate) fn follow(
     if let (Some(root), false) = (root.as_object_mut(), files.is_empty()) {
         root.insert(FILES.to_owned(), files.into());
     }
-    Followed {
+    ResolvedDocument {
         root,
         unread: reader.unread,
         version,

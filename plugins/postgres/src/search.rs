@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use larder_provider::{Error, Hit, Hits, Result, SearchQuery};
-use provider_table::{Found, Rows, TIME_IS_OVER, words};
+use provider_table::{Rows, TIME_IS_OVER, TableHits, words};
 use serde_json::Value;
 
 use crate::Postgres;
@@ -28,7 +28,7 @@ struct Search<'a> {
     provider: &'a Postgres,
     limit: u32,
     end: Instant,
-    found: Found<'a>,
+    found: TableHits<'a>,
 }
 
 /// What a statement looks for in several tables.
@@ -49,7 +49,7 @@ impl Postgres {
         }
         let end = query.end();
         let all = self.tables(snapshot, None)?;
-        let found = Found::new(words, self.entries(snapshot, &all));
+        let found = TableHits::new(words, self.entries(snapshot, &all));
         let tables = by_size(snapshot, self.selection(), all)?;
         let limit = query.limit.clamp(1, MAX_HITS);
         let mut search = Search {

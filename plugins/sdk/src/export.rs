@@ -29,9 +29,9 @@ macro_rules! export {
     ($provider:ty $(: $($ability:ident),+ $(,)?)?) => {
         #[allow(unsafe_code, reason = "a component exports extern functions")]
         const _: () = {
-            struct Exported;
+            struct ProviderExport;
 
-            impl $crate::Exported for Exported {
+            impl $crate::ProviderExport for ProviderExport {
                 type Provider = $provider;
 
                 fn with<R>(call: impl FnOnce(&$crate::Result<$provider>) -> R) -> R {
@@ -43,12 +43,12 @@ macro_rules! export {
             }
 
             #[cfg(target_family = "wasm")]
-            $crate::bindings::__export_resources!(Exported with_types_in $crate::bindings);
+            $crate::bindings::__export_resources!(ProviderExport with_types_in $crate::bindings);
             $($($crate::__export_ability!($ability);)+)?
 
             // On native targets nothing else uses the provider, and the compiler would report dead code.
             #[cfg(not(target_family = "wasm"))]
-            const _: fn() = || <Exported as $crate::Exported>::with(|_| ());
+            const _: fn() = || <ProviderExport as $crate::ProviderExport>::with(|_| ());
         };
     };
 }
@@ -60,13 +60,13 @@ macro_rules! __export_ability {
     (completions) => {
         #[cfg(target_family = "wasm")]
         $crate::bindings::completions::__export_completions!(
-            Exported with_types_in $crate::bindings::completions
+            ProviderExport with_types_in $crate::bindings::completions
         );
     };
     (versions) => {
         #[cfg(target_family = "wasm")]
         $crate::bindings::versions::__export_versions!(
-            Exported with_types_in $crate::bindings::versions
+            ProviderExport with_types_in $crate::bindings::versions
         );
     };
     ($other:ident) => {
@@ -81,19 +81,19 @@ macro_rules! __export_ability {
 macro_rules! __export_interactive {
     (tools) => {
         #[cfg(target_family = "wasm")]
-        $crate::bindings::tools::__export_tools!(Exported with_types_in $crate::bindings::tools);
+        $crate::bindings::tools::__export_tools!(ProviderExport with_types_in $crate::bindings::tools);
     };
     (prompts) => {
         #[cfg(target_family = "wasm")]
-        $crate::bindings::prompts::__export_prompts!(Exported with_types_in $crate::bindings::prompts);
+        $crate::bindings::prompts::__export_prompts!(ProviderExport with_types_in $crate::bindings::prompts);
     };
     (search) => {
         #[cfg(target_family = "wasm")]
-        $crate::bindings::search::__export_search!(Exported with_types_in $crate::bindings::search);
+        $crate::bindings::search::__export_search!(ProviderExport with_types_in $crate::bindings::search);
     };
     (settings) => {
         #[cfg(target_family = "wasm")]
-        $crate::bindings::settings::__export_settings!(Exported with_types_in $crate::bindings::settings);
+        $crate::bindings::settings::__export_settings!(ProviderExport with_types_in $crate::bindings::settings);
     };
     ($other:ident) => {
         ::std::compile_error!(
@@ -118,7 +118,7 @@ macro_rules! __export_interactive {
 
 /// Access to the single provider value of a component. Implemented only by [`export!`].
 #[doc(hidden)]
-pub trait Exported {
+pub trait ProviderExport {
     /// The exported provider.
     type Provider: Provider;
 
@@ -133,7 +133,7 @@ pub fn start<P: Provider>() -> Result<P> {
     P::new()
 }
 
-pub(crate) fn call<E: Exported, R>(
+pub(crate) fn call<E: ProviderExport, R>(
     method: impl FnOnce(&E::Provider) -> Result<R>,
 ) -> Result<R, provider_types::Error> {
     E::with(|provider| match provider {
@@ -154,7 +154,7 @@ fn about(provider: &impl Provider) -> Description {
     about
 }
 
-impl<E: Exported> resource_provider::Guest for E {
+impl<E: ProviderExport> resource_provider::Guest for E {
     fn describe() -> Description {
         E::with(|provider| match provider {
             Ok(provider) => about(provider),
@@ -183,7 +183,7 @@ impl<E: Exported> resource_provider::Guest for E {
     }
 }
 
-impl<E: Exported> completion_provider::Guest for E {
+impl<E: ProviderExport> completion_provider::Guest for E {
     fn complete(
         request: completion_provider::CompletionRequest,
     ) -> Result<completion_provider::Completion, provider_types::Error> {
@@ -191,7 +191,7 @@ impl<E: Exported> completion_provider::Guest for E {
     }
 }
 
-impl<E: Exported> version_provider::Guest for E {
+impl<E: ProviderExport> version_provider::Guest for E {
     fn versions(uris: Vec<String>) -> Result<Vec<Option<String>>, provider_types::Error> {
         call::<E, _>(|provider| provider.versions(&uris))
     }

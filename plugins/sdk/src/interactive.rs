@@ -23,7 +23,7 @@ pub use call::{Call, NoArguments};
 pub use host::{
     Severity, client_log_level, client_supports, log_to_client, prompts_changed, tools_changed,
 };
-pub use input::{Elicited, Input, InputResponse};
+pub use input::{ElicitOutcome, Input, InputResponse};
 pub use input_request::{InputRequest, InputRequired};
 pub use prompt::{Argument, Prompt};
 pub use prompt_result::{ArgumentQuery, Message, PromptAnswer, PromptRequest, PromptResult};

@@ -22,7 +22,7 @@ pub use content::{Body, Content, Freshness, Reading, Scope};
 pub use entry::{Description, Details, Entry, Icon, Role, Template, Theme};
 pub use error::{Error, Result};
 #[doc(hidden)]
-pub use export::{Exported, start};
+pub use export::{ProviderExport, start};
 #[doc(inline)]
 pub use host::{
     Caller, Level, caller, cancelled, log, metadata, progress, resource_updated, resources_changed,
@@ -33,11 +33,11 @@ pub use host::{set_setting, set_time_left};
 #[cfg(feature = "interactive")]
 #[doc(inline)]
 pub use interactive::{
-    Annotations, Answer, Argument, ArgumentQuery, Block, BlockValue, Call, Declaration, Elicited,
-    EmbeddedResource, Hints, Hit, Hits, Input, InputRequest, InputRequired, InputResponse, Kind,
-    Media, Message, NoArguments, Prompt, PromptAnswer, PromptRequest, PromptResult, Prompts,
-    SearchQuery, Setting, Severity, Tool, ToolOutput, ToolResult, Tools, client_log_level,
-    client_supports, log_to_client, prompts_changed, tools_changed,
+    Annotations, Answer, Argument, ArgumentQuery, Block, BlockValue, Call, Declaration,
+    ElicitOutcome, EmbeddedResource, Hints, Hit, Hits, Input, InputRequest, InputRequired,
+    InputResponse, Kind, Media, Message, NoArguments, Prompt, PromptAnswer, PromptRequest,
+    PromptResult, Prompts, SearchQuery, Setting, Severity, Tool, ToolOutput, ToolResult, Tools,
+    client_log_level, client_supports, log_to_client, prompts_changed, tools_changed,
 };
 #[doc(inline)]
 pub use page::{Completion, EntryPage, TemplatePage, paginate};

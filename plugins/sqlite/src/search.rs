@@ -2,7 +2,7 @@
 //! keys, then the rows of small tables. What was found is kept when the time is over.
 
 use larder_provider::{Hit, Hits, Result, SearchQuery};
-use provider_table::{Found, Rows, TIME_IS_OVER, pattern, words};
+use provider_table::{Rows, TIME_IS_OVER, TableHits, pattern, words};
 use rusqlite::{Connection, ErrorCode, ToSql};
 
 use crate::Sqlite;
@@ -13,7 +13,7 @@ use crate::schema::{Table, quoted, usable};
 struct Search<'a> {
     provider: &'a Sqlite,
     query: &'a SearchQuery,
-    found: Found<'a>,
+    found: TableHits<'a>,
 }
 
 impl Sqlite {
@@ -26,7 +26,7 @@ impl Sqlite {
         }
         let end = query.end();
         let mut tables = usable(&database.connection)?;
-        let found = Found::new(words, self.entries(database, &tables)?);
+        let found = TableHits::new(words, self.entries(database, &tables)?);
         tables.retain(|table| !table.is_view && table.key().is_some());
         tables.sort_by_cached_key(|table| size(&database.connection, table));
         database.stop_at(end)?;

@@ -2,15 +2,15 @@
 //! found.
 
 pub mod address;
-mod found;
 mod search;
+mod table_hits;
 
 use larder_provider::{Content, Error, Result};
 use serde_json::{Map, Value, json};
 
-pub use found::{Found, TIME_IS_OVER, words};
 pub use search::pattern;
 use search::{excerpt, named};
+pub use table_hits::{TIME_IS_OVER, TableHits, words};
 
 /// The form of rows in a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -13,7 +13,7 @@ use crate::run::{command, larder};
 use crate::server::RunningServer;
 
 /// A project under `larder dev`.
-struct Edited<'a> {
+struct EditedProject<'a> {
     project: &'a Project<'a>,
     server: RunningServer,
     /// The source when the project was created.
@@ -25,7 +25,7 @@ struct Edited<'a> {
 /// Changes the source under `larder dev`. If it loads the program into a development component, the trial is checked
 /// too. Returns the shortest time from a save to its response.
 pub(super) fn check(project: &Project<'_>, trial: &Trial<'_>) -> Result<Duration> {
-    let mut edited = Edited::start(project, trial)?;
+    let mut edited = EditedProject::start(project, trial)?;
     let mut duration = edited.greet("moon", "")?;
     if let Some(development) = &project.language.development {
         for name in ["sun", "sea", "sky"] {
@@ -39,7 +39,7 @@ pub(super) fn check(project: &Project<'_>, trial: &Trial<'_>) -> Result<Duration
     Ok(duration)
 }
 
-impl<'a> Edited<'a> {
+impl<'a> EditedProject<'a> {
     fn start(project: &'a Project<'a>, trial: &Trial<'_>) -> Result<Self> {
         let file = project.language.source;
         let source = fs::read_to_string(project.here.join(file))?;

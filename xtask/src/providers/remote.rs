@@ -25,9 +25,9 @@ pub(crate) fn check(output: &Output) -> Result<Outcome> {
     super::check(output, "remote", prepare)
 }
 
-struct Everything(Child);
+struct EverythingServer(Child);
 
-impl Drop for Everything {
+impl Drop for EverythingServer {
     fn drop(&mut self) {
         // This fails only if the server has already ended.
         let _ = self.0.kill();
@@ -67,7 +67,7 @@ pub(super) fn prepare(output: &Output, folder: &Path) -> Result<Surroundings> {
 }
 
 /// Starts `server-everything` on a free port, and waits until it accepts requests.
-fn everything(packages: &Path) -> Result<(Everything, u16)> {
+fn everything(packages: &Path) -> Result<(EverythingServer, u16)> {
     let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
     let program =
         packages.join("node_modules/@modelcontextprotocol/server-everything/dist/index.js");
@@ -81,7 +81,7 @@ fn everything(packages: &Path) -> Result<(Everything, u16)> {
         .spawn()
         .context("node")?;
     let mut stderr = BufReader::new(child.stderr.take().context("stderr is a pipe")?);
-    let server = Everything(child);
+    let server = EverythingServer(child);
     let mut line = String::new();
     while !line.contains(READY) {
         line.clear();

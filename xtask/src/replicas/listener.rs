@@ -20,7 +20,7 @@ pub(super) struct Surroundings {
 
 /// What a client has received.
 #[derive(Default)]
-pub(super) struct Known {
+pub(super) struct ListenerState {
     /// How often each page was reported as updated.
     pub(super) updates: [u64; PAGES],
     /// The version that was read last.
@@ -33,7 +33,7 @@ pub(super) struct Known {
 
 pub(super) struct Listener {
     pub(super) name: String,
-    known: Arc<Mutex<Known>>,
+    known: Arc<Mutex<ListenerState>>,
     /// Ends the client.
     end: Option<Box<dyn FnOnce() + Send>>,
     threads: Vec<JoinHandle<()>>,
@@ -54,7 +54,7 @@ impl Listener {
             .stderr(Stdio::piped());
         let mut child = command.spawn().with_context(|| name.to_owned())?;
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-        let known = Arc::<Mutex<Known>>::default();
+        let known = Arc::<Mutex<ListenerState>>::default();
         let updates = Follower {
             known: known.clone(),
             surroundings: surroundings.clone(),
@@ -98,7 +98,7 @@ impl Listener {
         run: impl FnOnce(&Follower) -> Result<()> + Send + 'static,
         end: impl FnOnce() + Send + 'static,
     ) -> Self {
-        let known = Arc::<Mutex<Known>>::default();
+        let known = Arc::<Mutex<ListenerState>>::default();
         let follower = Follower {
             known: known.clone(),
             surroundings: surroundings.clone(),
@@ -116,7 +116,7 @@ impl Listener {
         }
     }
 
-    pub(super) fn known(&self) -> MutexGuard<'_, Known> {
+    pub(super) fn known(&self) -> MutexGuard<'_, ListenerState> {
         lock(&self.known)
     }
 
@@ -150,7 +150,7 @@ impl Drop for Listener {
 
 /// Records what a client receives.
 pub(super) struct Follower {
-    known: Arc<Mutex<Known>>,
+    known: Arc<Mutex<ListenerState>>,
     surroundings: Surroundings,
 }
 

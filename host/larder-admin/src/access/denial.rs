@@ -5,7 +5,7 @@ use http::StatusCode;
 use http::header::{HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use serde_json::json;
 
-use crate::authentication::{CSRF_HEADER, Denied, TooManyAttempts};
+use crate::authentication::{AuthenticationError, CSRF_HEADER, TooManyAttempts};
 use crate::response::{json, text};
 
 /// Why a request is denied: a code for programs and a message for people.
@@ -61,8 +61,8 @@ impl Denial {
     }
 }
 
-impl From<Denied> for Denial {
-    fn from(denied: Denied) -> Self {
+impl From<AuthenticationError> for Denial {
+    fn from(denied: AuthenticationError) -> Self {
         let unauthorized = |message: String| Self {
             status: StatusCode::UNAUTHORIZED,
             code: "unauthorized",
@@ -70,32 +70,32 @@ impl From<Denied> for Denial {
             retry: None,
         };
         match denied {
-            Denied::NoCredential => unauthorized(
+            AuthenticationError::NoCredential => unauthorized(
                 "send the token for `admin.token` as `Authorization: Bearer …`, or log in".into(),
             ),
-            Denied::Invalid(why) => unauthorized(why),
-            Denied::MissingScope(scope) => Self::forbidden(
+            AuthenticationError::Invalid(why) => unauthorized(why),
+            AuthenticationError::MissingScope(scope) => Self::forbidden(
                 "forbidden",
                 format!("the token does not have the scope `{scope}` (`admin.scope`)"),
             ),
-            Denied::Unavailable(message) => Self {
+            AuthenticationError::Unavailable(message) => Self {
                 status: StatusCode::SERVICE_UNAVAILABLE,
                 code: "unavailable",
                 message,
                 retry: Some(10),
             },
-            Denied::TooManyAttempts(TooManyAttempts(wait)) => Self {
+            AuthenticationError::TooManyAttempts(TooManyAttempts(wait)) => Self {
                 status: StatusCode::TOO_MANY_REQUESTS,
                 code: "too-many-attempts",
                 message: "too many wrong tokens were sent from this address: try again later"
                     .into(),
                 retry: Some(wait.as_secs() + 1),
             },
-            Denied::NotLocal => Self::forbidden(
+            AuthenticationError::NotLocal => Self::forbidden(
                 "forbidden",
                 "without `admin.token` or `admin.scope`, this is only for requests of this machine to a loopback address",
             ),
-            Denied::BadCsrf => Self::forbidden(
+            AuthenticationError::BadCsrf => Self::forbidden(
                 "csrf",
                 format!(
                     "the header {CSRF_HEADER} does not have the secret of this session: log in again"

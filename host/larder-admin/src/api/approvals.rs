@@ -102,7 +102,7 @@ enum Decision {
 }
 
 #[derive(Serialize)]
-struct Decided {
+struct DecisionResponse {
     provider: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     team: Option<String>,
@@ -149,7 +149,7 @@ pub(super) async fn decide(
     let operation = decide.operation();
     tracing::info!(provider = name, operator = %operator.name(), operation, "decided at the admin address");
     admin.record_decision(&request, &operator, &decide);
-    let decided = Decided {
+    let decided = DecisionResponse {
         provider: request.provider,
         team: request.team,
         digest: request.digest,

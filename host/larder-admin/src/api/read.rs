@@ -21,7 +21,7 @@ use larder_core::gateway::{self, Gateway};
 use larder_model::name::TeamName;
 use larder_model::resource::{self, CompletionRequest, Content, ReadResult};
 use larder_model::uri::Uri;
-use larder_runtime::memory_budget::{MemoryCharge, MemoryUse, Refused};
+use larder_runtime::memory_budget::{ChargeError, MemoryCharge, MemoryUse};
 
 /// Responses with at least this many bytes are written on a separate thread.
 const LARGE: u64 = 256 << 10;
@@ -76,7 +76,7 @@ struct ContentJson<'a> {
 }
 
 #[derive(Serialize)]
-struct Completed {
+struct CompletionResponse {
     values: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     total: Option<u64>,
@@ -159,7 +159,7 @@ pub(super) async fn complete(
         .map_err(api_error)?;
     Ok(json(
         StatusCode::OK,
-        &Completed {
+        &CompletionResponse {
             values,
             total,
             has_more,
@@ -213,10 +213,10 @@ fn content(content: &Content) -> ContentJson<'_> {
     }
 }
 
-fn no_memory(refused: Refused) -> ApiError {
+fn no_memory(refused: ChargeError) -> ApiError {
     let message = match refused {
-        Refused::Full => "the memory for responses is in use: try again later".to_owned(),
-        Refused::AboveLimit(limit) => {
+        ChargeError::Full => "the memory for responses is in use: try again later".to_owned(),
+        ChargeError::AboveLimit(limit) => {
             format!(
                 "the response needs more than the {limit} bytes of memory that responses may use (`memory`)"
             )

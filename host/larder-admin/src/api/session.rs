@@ -14,11 +14,11 @@ use super::body;
 use super::response::ApiError;
 use super::time::timestamp;
 use crate::access::{Denial, Peer};
-use crate::authentication::{COOKIE_NAME, Denied, LIFETIME, NewSession};
+use crate::authentication::{AuthenticationError, COOKIE_NAME, LIFETIME, NewSession};
 use crate::operator::Operator;
 use crate::response::json;
 use crate::{Admin, Sources};
-use larder_core::audit::{AuditEvent, NotRecorded};
+use larder_core::audit::{AuditEvent, AuditWriteError};
 use larder_runtime::history::{Event, EventKind};
 
 /// Where browsers send the cookie.
@@ -164,7 +164,7 @@ impl Admin {
         &self,
         operation: &'static str,
         operator: &Operator,
-    ) -> Result<(), NotRecorded> {
+    ) -> Result<(), AuditWriteError> {
         let Sources { audit, metrics, .. } = &self.0.sources;
         audit
             .record_first(&operator_event(operation, "ok", operator))
@@ -177,11 +177,11 @@ impl Admin {
         Ok(())
     }
 
-    fn record_refused_login(&self, denied: &Denied, peer: Option<IpAddr>) {
+    fn record_refused_login(&self, denied: &AuthenticationError, peer: Option<IpAddr>) {
         let outcome = match denied {
             // A line for each attempt would fill the log.
-            Denied::TooManyAttempts(_) => return,
-            Denied::MissingScope(_) => "forbidden",
+            AuthenticationError::TooManyAttempts(_) => return,
+            AuthenticationError::MissingScope(_) => "forbidden",
             _ => "unauthorized",
         };
         let Sources { audit, metrics, .. } = &self.0.sources;

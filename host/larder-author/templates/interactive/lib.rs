@@ -2,9 +2,9 @@
 //! with your own.
 
 use larder_provider::{
-    Argument, Call, Content, Declaration, Description, Entry, EntryPage, Error, Hit, Hits, Prompt, PromptRequest,
-    PromptResult, Prompts, Provider, Query, Reading, Request, Result, SearchQuery, Setting, Template,
-    TemplatePage, Tool, ToolResult, Tools, paginate,
+    Argument, Call, Content, Declaration, Description, Entry, EntryPage, Error, Hit, Hits, Prompt,
+    PromptRequest, PromptResult, Prompts, Provider, Query, Reading, Request, Result, SearchQuery,
+    Setting, Template, TemplatePage, Tool, ToolResult, Tools, paginate,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -20,7 +20,7 @@ const GREETING: Setting<String> =
 /// The arguments of the tool. The host checks them with the schema of this type, in which the comments are
 /// descriptions.
 #[derive(Deserialize, JsonSchema)]
-struct Greeted {
+struct GreetArguments {
     /// Who is greeted.
     who: String,
 }
@@ -31,7 +31,9 @@ struct Greetings {
 
 impl Provider for Greetings {
     fn new() -> Result<Self> {
-        Ok(Self { greeting: GREETING.get()? })
+        Ok(Self {
+            greeting: GREETING.get()?,
+        })
     }
 
     fn describe(&self) -> Description {
@@ -56,7 +58,9 @@ impl Provider for Greetings {
             (_, Some(HELLO_WHO)) => request.var("who")?,
             _ => return Err(Error::NotFound),
         };
-        Ok(Content::text(self.greet(&who) + "\n").mime("text/plain").into())
+        Ok(Content::text(self.greet(&who) + "\n")
+            .mime("text/plain")
+            .into())
     }
 
     fn settings() -> Vec<Declaration> {
@@ -83,7 +87,10 @@ impl Provider for Greetings {
 
     fn prompts(&self) -> Result<Prompts<Self>> {
         // Prompts, which a user selects. Suggestions for an argument begin with the text that was typed.
-        let who = Argument::new("who").description("Who is welcomed.").required().values(["Ada", "Grace"]);
+        let who = Argument::new("who")
+            .description("Who is welcomed.")
+            .required()
+            .values(["Ada", "Grace"]);
         let welcome = Prompt::new("welcome", Self::welcome)
             .title("Write a welcome")
             .description("Asks for a letter that welcomes somebody.")
@@ -97,14 +104,16 @@ impl Greetings {
         format!("{}, {who}!", self.greeting)
     }
 
-    fn greet_somebody(&self, call: &Call<Greeted>) -> Result<ToolResult> {
+    fn greet_somebody(&self, call: &Call<GreetArguments>) -> Result<ToolResult> {
         Ok(ToolResult::text(self.greet(&call.arguments.who)))
     }
 
     fn welcome(&self, request: &PromptRequest) -> Result<PromptResult> {
         let who = request.argument("who")?;
-        let text =
-            format!("Write a short letter that welcomes {who}. Begin with: {}", self.greet(&who));
+        let text = format!(
+            "Write a short letter that welcomes {who}. Begin with: {}",
+            self.greet(&who)
+        );
         Ok(PromptResult::new().user(text))
     }
 }

@@ -12,7 +12,7 @@ use super::error::request_error;
 use super::events::SseParser;
 use crate::error::ClientError;
 use crate::limits::MAX_MESSAGE_BYTES;
-use crate::message::Incoming;
+use crate::message::ServerMessage;
 
 /// How many times in a row a broken stream is resumed without receiving a message.
 const MAX_RESUME_ATTEMPTS: u32 = 3;
@@ -50,11 +50,11 @@ impl MessageStream {
     }
 
     /// Returns the next message. None at the end.
-    pub(crate) async fn next(&mut self) -> Result<Option<Incoming>, ClientError> {
+    pub(crate) async fn next(&mut self) -> Result<Option<ServerMessage>, ClientError> {
         loop {
             if let Some(event) = self.events.next() {
                 self.attempts = 0;
-                return Incoming::parse(event.as_bytes()).map(Some);
+                return ServerMessage::parse(event.as_bytes()).map(Some);
             }
             if self.events.buffered_bytes() > MAX_MESSAGE_BYTES {
                 return Err(ClientError::TooLarge);

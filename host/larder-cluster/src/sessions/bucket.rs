@@ -13,7 +13,7 @@ use tokio::sync::Mutex;
 
 use crate::bucket::{self, NewBucket};
 use crate::node::Node;
-use larder_mcp::{Loaded, SessionKey, StoredValue};
+use larder_mcp::{SessionKey, StoreEntry, StoredValue};
 
 /// The header with the part of a session that all replicas use.
 const HEAD: &str = "Larder-Session";
@@ -58,7 +58,7 @@ impl SessionBucket {
         &self,
         node: &Node,
         key: SessionKey,
-    ) -> Result<Loaded, async_nats::Error> {
+    ) -> Result<StoreEntry, async_nats::Error> {
         let bucket = self.open(node).await?;
         // The request is sent to the leader, because other servers of a NATS cluster may not have the newest value.
         let message = match bucket
@@ -68,22 +68,22 @@ impl SessionBucket {
         {
             Ok(message) => message,
             Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => {
-                return Ok(Loaded::Absent);
+                return Ok(StoreEntry::Absent);
             }
             Err(error) => return Err(error.into()),
         };
         let Some(head) = head(&message.headers) else {
             return Ok(if is_removed(&message.headers) {
-                Loaded::Removed
+                StoreEntry::Removed
             } else {
-                Loaded::Absent
+                StoreEntry::Absent
             });
         };
         let value = StoredValue {
             head,
             body: message.payload.into(),
         };
-        Ok(Loaded::Present {
+        Ok(StoreEntry::Present {
             revision: message.sequence,
             value,
         })

@@ -16,7 +16,7 @@ use larder_mcp::{PeerMessage, ReplyAddress};
 const ALL: &str = "all";
 
 /// A message that waits until it is sent.
-pub(super) struct Outgoing {
+pub(super) struct OutgoingMessage {
     pub(super) subject: String,
     pub(super) payload: Bytes,
 }
@@ -63,8 +63,8 @@ async fn subscribe(node: &Node) -> Result<SelectAll<Subscriber>, SubscribeError>
 }
 
 /// Sends messages in order, until the server stops.
-pub(super) async fn send(node: Arc<Node>, mut waiting: mpsc::Receiver<Outgoing>) {
-    while let Some(Some(Outgoing { subject, payload })) =
+pub(super) async fn send(node: Arc<Node>, mut waiting: mpsc::Receiver<OutgoingMessage>) {
+    while let Some(Some(OutgoingMessage { subject, payload })) =
         node.drain.run_until_stopping(waiting.recv()).await
     {
         match node.connection.client().publish(subject, payload).await {

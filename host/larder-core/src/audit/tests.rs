@@ -3,7 +3,7 @@ use tokio::task::unconstrained;
 
 use super::*;
 use larder_runtime::ledger::SeveralTeams;
-use larder_runtime::shares::{Configured, Shares};
+use larder_runtime::shares::{ShareLimits, Shares};
 
 async fn check(on_full: OnFull) {
     let names = ["a", "b", "c"].map(|name| TeamName::parse(name).unwrap());
@@ -21,7 +21,7 @@ async fn check(on_full: OnFull) {
     };
     let several_teams = SeveralTeams::default();
     several_teams.set_team_count(names.len());
-    let shares = Shares::new(Configured::default(), &several_teams).teams(&names);
+    let shares = Shares::new(ShareLimits::default(), &several_teams).teams(&names);
     let audit = AuditLog::open(&config, shares, metrics, health, &drain).unwrap();
     // Reserves a slot and keeps it. Returns whether one was free.
     let mut slots = Vec::new();
@@ -64,7 +64,7 @@ async fn callers_cannot_use_up_the_queue_for_events() {
     };
     let drain = Drain::new();
     let metrics = Metrics::default();
-    let shares = Shares::new(Configured::default(), &SeveralTeams::default()).teams([&team]);
+    let shares = Shares::new(ShareLimits::default(), &SeveralTeams::default()).teams([&team]);
     let audit = AuditLog::open(&config, shares, metrics, Health::default(), &drain).unwrap();
     let teams = Teams::from(team);
     let reserve = || unconstrained(audit.reserve(Some(&teams))).now_or_never();

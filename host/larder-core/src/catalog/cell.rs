@@ -9,7 +9,7 @@ use super::notification_events::NotificationEvents;
 use super::seen_lists::SeenLists;
 use super::update_queue::{UpdateHints, UpdateQueue};
 use super::updates::UpdateTimes;
-use super::watch::{LastSeen, WatchHub};
+use super::watch::{LastSeenLists, WatchHub};
 use super::{Catalog, ContentState, Lists, LogicalTime, Watch, WatchEvents};
 use larder_model::name::{ProviderName, TeamName};
 use larder_model::uri::Uri;
@@ -38,7 +38,7 @@ pub fn watch<'a>(readers: impl IntoIterator<Item = &'a Reader>) -> Watch {
     let mut watch = Watch::new(cells.iter().map(|cell| &cell.hub));
     // One catalog reports its changes exactly, so only several catalogs are compared.
     if cells.len() > 1 {
-        watch.compare(LastSeen::new(move || {
+        watch.compare(LastSeenLists::new(move || {
             let catalogs: Vec<_> = cells.iter().map(|cell| cell.now.load_full()).collect();
             SeenLists::of(
                 &catalogs

@@ -9,7 +9,7 @@ use super::header_parameters::HeaderParameter;
 use larder_json_schema::{Effort, JsonSchema, SchemaError, pattern};
 use larder_model::name::Digest;
 use larder_model::prompt::{Argument, Prompt};
-use larder_model::resource::{Icon, Metadata, Rendered, Theme};
+use larder_model::resource::{Icon, Metadata, RenderCache, Theme};
 use larder_model::tool::{Hints, Tool, ToolName};
 use larder_sandbox::provider::{MAX_EFFORT, ToolSchemas};
 
@@ -35,7 +35,7 @@ pub struct OfferedTool {
     /// The digest of everything that clients see of the tool.
     pub digest: Digest,
     /// The definition as clients receive it.
-    pub rendered: Rendered,
+    pub rendered: RenderCache,
     /// The arguments that clients also send as HTTP headers.
     pub header_parameters: Vec<HeaderParameter>,
     schemas: ToolSchemas,
@@ -51,7 +51,7 @@ pub struct OfferedPrompt {
     /// The digest of everything that clients see of the prompt.
     pub digest: Digest,
     /// The definition as clients receive it.
-    pub rendered: Rendered,
+    pub rendered: RenderCache,
 }
 
 impl Definitions {
@@ -89,7 +89,7 @@ impl OfferedTool {
             .map(|schema| compile_output(schema, size))
             .transpose()?;
         let digest = tool_digest(&tool);
-        let rendered = Rendered::default();
+        let rendered = RenderCache::default();
         let schemas = ToolSchemas {
             input: Arc::new(input),
             output: output.map(Arc::new),
@@ -142,7 +142,7 @@ impl OfferedPrompt {
             name: format!("{prefix}{}", prompt.name),
             prompt,
             digest,
-            rendered: Rendered::default(),
+            rendered: RenderCache::default(),
         }
     }
 }

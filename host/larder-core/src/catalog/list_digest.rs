@@ -133,7 +133,7 @@ impl CanonicalBytes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use larder_model::resource::Rendered;
+    use larder_model::resource::RenderCache;
     use larder_model::uri::Uri;
     use larder_uri_template::UriTemplate;
 
@@ -147,7 +147,7 @@ mod tests {
             size: None,
             version: None,
             details: Details::default(),
-            rendered: Rendered::default(),
+            rendered: RenderCache::default(),
         }
     }
 
@@ -218,7 +218,7 @@ mod tests {
             description: None,
             mime_type: None,
             details: Details::default(),
-            rendered: Rendered::default(),
+            rendered: RenderCache::default(),
         };
         all.push(list_digest(&[], &[], false, Scope::Everyone));
         all.push(list_digest(&[], &[], true, Scope::Everyone));

@@ -1,7 +1,7 @@
 //! Listeners for changes. They receive states, not events: a change that is already pending is not added again. So a
 //! slow listener uses bounded memory and does not block other listeners.
 
-mod last_seen;
+mod last_seen_lists;
 mod resumed;
 mod settled;
 
@@ -11,8 +11,8 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-pub(super) use self::last_seen::LastSeen;
-use self::settled::Unsettled;
+pub(super) use self::last_seen_lists::LastSeenLists;
+use self::settled::UnsettledUris;
 use super::ContentState;
 use larder_model::uri::Uri;
 
@@ -63,7 +63,7 @@ struct HubState {
     /// The results of the last checks of watched URIs. For each result, the watchers were notified, or a notification
     /// is pending.
     known: HashMap<Uri, ContentState>,
-    unsettled: Unsettled,
+    unsettled: UnsettledUris,
     /// Contains only watched URIs, so that it is bounded even without a consumer.
     events: WatchEvents,
     wake: Arc<Notify>,
@@ -237,7 +237,7 @@ pub struct Watch {
     uris: Mutex<BTreeSet<Uri>>,
     registrations: Vec<Registration>,
     /// For a listener on several catalogs.
-    seen: Option<LastSeen>,
+    seen: Option<LastSeenLists>,
 }
 
 /// The registration of a listener in one hub.
@@ -268,7 +268,7 @@ impl Watch {
 
     /// From now on, reports a change of the tools or prompts of one catalog only if it changes what the listener sees
     /// in all of its catalogs together.
-    pub(super) fn compare(&mut self, seen: LastSeen) {
+    pub(super) fn compare(&mut self, seen: LastSeenLists) {
         self.seen = Some(seen);
     }
 
@@ -287,9 +287,9 @@ impl Watch {
         pending.wanted_lists = lists;
         pending.changed_lists = pending.changed_lists.and(lists);
         if pending.is_empty() {
-            self.seen.iter().for_each(LastSeen::remember)
+            self.seen.iter().for_each(LastSeenLists::remember)
         } else {
-            self.seen.iter().for_each(LastSeen::forget)
+            self.seen.iter().for_each(LastSeenLists::forget)
         }
     }
 
@@ -341,7 +341,7 @@ impl Watch {
 
     /// Marks everything watched as changed, for a client that may have missed changes.
     pub fn mark_all_changed(&self) {
-        self.seen.iter().for_each(LastSeen::forget);
+        self.seen.iter().for_each(LastSeenLists::forget);
         let uris = self.uris.lock();
         let mut pending = self.listener.pending.lock();
         pending.changed_lists = pending.wanted_lists;

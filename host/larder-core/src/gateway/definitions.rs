@@ -15,13 +15,13 @@ use larder_model::tool::Tool;
 const BASE_SIZE: usize = 256;
 
 /// A tool or a prompt in a list.
-trait Named {
+trait Definition {
     fn name(&self) -> &str;
     /// The approximate size of its definition in bytes.
     fn size(&self) -> usize;
 }
 
-impl Named for OfferedTool {
+impl Definition for OfferedTool {
     fn name(&self) -> &str {
         self.name.as_str()
     }
@@ -40,7 +40,7 @@ impl Named for OfferedTool {
     }
 }
 
-impl Named for OfferedPrompt {
+impl Definition for OfferedPrompt {
     fn name(&self) -> &str {
         &self.name
     }
@@ -63,7 +63,7 @@ struct FilledPage<'a, T> {
     has_more: bool,
 }
 
-impl<'a, T: Named + 'a> FilledPage<'a, T> {
+impl<'a, T: Definition + 'a> FilledPage<'a, T> {
     /// Takes items as long as they fit. The first item always fits, so that each page makes progress.
     fn new(items: impl Iterator<Item = (&'a Arc<Offer>, &'a Arc<T>)>, size: usize) -> Self {
         let mut rest = items.peekable();
@@ -125,7 +125,7 @@ impl Gateway {
         result
     }
 
-    fn definitions<'a, T: Named + 'a>(
+    fn definitions<'a, T: Definition + 'a>(
         &self,
         cursor: Option<&str>,
         kind: ListKind,

@@ -163,7 +163,7 @@ pub enum Error {
     QuotaExceeded(#[from] QuotaExceeded),
     /// An operation that cannot be recorded in the audit log is not answered.
     #[error(transparent)]
-    AuditClosed(#[from] audit::NotRecorded),
+    AuditClosed(#[from] audit::AuditWriteError),
 }
 
 impl Error {

@@ -173,7 +173,7 @@ fn matches_media_type(mime_type: &str, expected: &str) -> bool {
 mod tests {
     use super::*;
     use larder_model::resource::Details;
-    use larder_model::resource::Rendered;
+    use larder_model::resource::RenderCache;
     use larder_model::uri::Uri;
     use larder_uri_template::UriTemplate;
 
@@ -190,7 +190,7 @@ mod tests {
                 kind: Some("file".into()),
                 ..Details::default()
             },
-            rendered: Rendered::default(),
+            rendered: RenderCache::default(),
         }
     }
 
@@ -250,7 +250,7 @@ mod tests {
             description: None,
             mime_type: None,
             details: Details::default(),
-            rendered: Rendered::default(),
+            rendered: RenderCache::default(),
         };
         for (prefix, passes) in [
             ("file:///", true),

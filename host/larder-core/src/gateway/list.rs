@@ -8,7 +8,7 @@ mod page;
 
 use std::sync::Arc;
 
-use self::calls::{Fetched, FetchedPage, FirstCalls, PageCalls};
+use self::calls::{FetchedPage, FirstCalls, ListCallOutcome, PageCalls};
 use self::page::{Continuation, CostGuard, PageBuilder, Room, new_page, template_size};
 use super::cursor::{Cursor, ListKind, Position};
 use super::filter::CompiledFilter;
@@ -151,7 +151,7 @@ impl<'a> EntryPage<'a> {
                 self.next_call(offer, &rest).await
             };
             self.page.calls += 1;
-            let Some(Fetched { result, room }) = fetched else {
+            let Some(ListCallOutcome { result, room }) = fetched else {
                 return Ok(self.end_before(offer, rest));
             };
             match result {
@@ -187,7 +187,7 @@ impl<'a> EntryPage<'a> {
         rest: &Continuation,
         begins_page: bool,
         following: &(impl Iterator<Item = &'a Arc<Offer>> + Clone + Send + 'a),
-    ) -> Option<Fetched> {
+    ) -> Option<ListCallOutcome> {
         if let Some(calls) = &mut self.first_calls
             && let Some(fetched) = calls.next_of(offer).await
         {
@@ -201,7 +201,7 @@ impl<'a> EntryPage<'a> {
         calls.next_of(offer).await.flatten()
     }
 
-    async fn next_call(&mut self, offer: &Offer, rest: &Continuation) -> Option<Fetched> {
+    async fn next_call(&mut self, offer: &Offer, rest: &Continuation) -> Option<ListCallOutcome> {
         let call = self.calls.fetch(offer, rest, false);
         match &mut self.first_calls {
             Some(others) => others.along_with(call).await,

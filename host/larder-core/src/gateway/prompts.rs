@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::audit_record::{AuditRecord, written};
-use super::tools::{Answered, check_asked_by};
+use super::tools::{ComponentAnswer, check_asked_by};
 use super::{Error, Gateway};
 use larder_model::input::{Answer, ProvidedInput};
 use larder_model::message::Block;
@@ -31,11 +31,11 @@ impl Gateway {
         &self,
         call: &Arc<Call>,
         request: &PromptCall,
-    ) -> Result<Answered<PromptResult>, Error> {
+    ) -> Result<ComponentAnswer<PromptResult>, Error> {
         let mut record = self.begin_record("get-prompt", call, None).await?;
         record.set_name(Some(&request.name));
         let result = Box::pin(self.find_and_get_prompt(call, request, &mut record)).await;
-        let items = |answered: &Answered<PromptResult>| match &answered.answer {
+        let items = |answered: &ComponentAnswer<PromptResult>| match &answered.answer {
             Answer::Complete(result) => result.messages.len(),
             Answer::InputRequired(_) => 0,
         };
@@ -48,7 +48,7 @@ impl Gateway {
         call: &Arc<Call>,
         request: &PromptCall,
         record: &mut AuditRecord<'_>,
-    ) -> Result<Answered<PromptResult>, Error> {
+    ) -> Result<ComponentAnswer<PromptResult>, Error> {
         let view = self.view(call.caller.as_ref());
         let PromptCall {
             name,
@@ -81,7 +81,7 @@ impl Gateway {
                 .map(|message| Block::size(&message.content));
             offer.provider.charge_bytes(sizes.sum());
         }
-        Ok(Answered {
+        Ok(ComponentAnswer {
             answer,
             component: offer.provider.digest(),
         })

@@ -32,7 +32,7 @@ const MAX_TEXT: usize = 1 << 10;
 #[derive(Debug)]
 pub struct SearchPage {
     /// The results, best first.
-    pub results: Vec<Found>,
+    pub results: Vec<SearchHit>,
     /// The cursor of the next page; none at the end.
     pub next: Option<String>,
     /// The results that are missing: the providers that did not answer, or did not answer in time.
@@ -41,7 +41,7 @@ pub struct SearchPage {
 
 /// A resource that a search found.
 #[derive(Debug, Clone)]
-pub struct Found {
+pub struct SearchHit {
     /// The entry of the resource.
     pub entry: Arc<Entry>,
     /// A passage that shows why the resource was found.
@@ -137,7 +137,7 @@ fn page(
         }
         bytes += more;
         candidate.offer.provider.charge_bytes(more);
-        results.push(Found {
+        results.push(SearchHit {
             entry: candidate.entry,
             excerpt: candidate.excerpt,
         });

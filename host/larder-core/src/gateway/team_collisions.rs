@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use super::Gateway;
-use crate::catalog::Covered;
+use crate::catalog::CoveredEntries;
 use larder_model::name::{TeamName, Teams};
 
 /// Maximum number of pairs of teams that are compared.
@@ -17,7 +17,7 @@ pub struct TeamCollision {
     /// The team that takes precedence, and the later team.
     pub teams: (TeamName, TeamName),
     /// What the later team has and these callers do not get from it.
-    pub covered: Covered,
+    pub covered: CoveredEntries,
 }
 
 /// The state on which collisions depend. If the state is the same, the collisions are the same.
@@ -84,7 +84,7 @@ impl fmt::Display for TeamCollision {
         let Self {
             teams: (earlier, later),
             covered:
-                Covered {
+                CoveredEntries {
                     provider,
                     example,
                     count,

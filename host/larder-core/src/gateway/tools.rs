@@ -30,7 +30,7 @@ pub struct ToolRequest {
 
 /// The answer of a tool or of a prompt, and the component that returned it.
 #[derive(Debug)]
-pub struct Answered<T> {
+pub struct ComponentAnswer<T> {
     /// The result, or the input that the client has to provide first.
     pub answer: Answer<T>,
     /// The digest of the component.
@@ -60,11 +60,11 @@ impl Gateway {
         &self,
         call: &Arc<Call>,
         request: &ToolRequest,
-    ) -> Result<Answered<ToolResult>, Error> {
+    ) -> Result<ComponentAnswer<ToolResult>, Error> {
         let mut record = self.begin_record("call-tool", call, None).await?;
         record.set_name(Some(&request.name));
         let result = Box::pin(self.find_and_call_tool(call, request, &mut record)).await;
-        let items = |answered: &Answered<ToolResult>| match &answered.answer {
+        let items = |answered: &ComponentAnswer<ToolResult>| match &answered.answer {
             Answer::Complete(result) => result.content.len(),
             Answer::InputRequired(_) => 0,
         };
@@ -77,7 +77,7 @@ impl Gateway {
         call: &Arc<Call>,
         request: &ToolRequest,
         record: &mut AuditRecord<'_>,
-    ) -> Result<Answered<ToolResult>, Error> {
+    ) -> Result<ComponentAnswer<ToolResult>, Error> {
         let view = self.view(call.caller.as_ref());
         let unknown = || view.unknown_tool(&request.name);
         let (offer, tool) = view.tool(&request.name).ok_or_else(unknown)?;
@@ -104,7 +104,7 @@ impl Gateway {
             .call_tool(permit, tool_call, Some(validation))
             .await;
         if let Err(CallError::Refused(why)) = &answer {
-            return Ok(Answered {
+            return Ok(ComponentAnswer {
                 answer: Answer::Complete(invalid_arguments(why)),
                 component,
             });
@@ -112,7 +112,7 @@ impl Gateway {
         record.set_result(false, answer.as_ref().err());
         let answer = answer.map_err(from_call)?;
         charge(offer, &answer);
-        Ok(Answered { answer, component })
+        Ok(ComponentAnswer { answer, component })
     }
 }
 

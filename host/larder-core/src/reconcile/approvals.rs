@@ -31,7 +31,7 @@ pub(in crate::reconcile) use self::tool_pins::ToolPins;
 use crate::catalog::{OfferRecord, WithheldTool};
 use larder_model::name::{Digest, ProviderName, TeamName};
 use larder_model::state_key::StateKey;
-use larder_runtime::private_files::Untrusted;
+use larder_runtime::private_files::FileTrustError;
 
 /// What is stored for one plugins folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,7 +59,7 @@ pub enum ApprovalsError {
         /// The file or folder.
         path: PathBuf,
         /// Why the file is not trusted.
-        why: Untrusted,
+        why: FileTrustError,
     },
     /// The file contains the pins of too many providers.
     #[error("{} has the tools of {MAX_REMEMBERED_PROVIDERS} providers of team {team}: remove those that do not exist", path.display())]

@@ -144,7 +144,7 @@ impl PlannedRead {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use larder_model::resource::{Details, Rendered};
+    use larder_model::resource::{Details, RenderCache};
 
     fn uri(text: &str) -> Uri {
         Uri::parse(text).unwrap()
@@ -160,7 +160,7 @@ mod tests {
             size: None,
             version: version.map(ToOwned::to_owned),
             details: Details::default(),
-            rendered: Rendered::default(),
+            rendered: RenderCache::default(),
         }
     }
 

@@ -13,7 +13,7 @@ use larder_model::text_index::{Change, IndexError, TextIndex, Usage};
 pub struct IndexProgress {
     /// `None` if the server has no full-text index.
     index: Option<Arc<dyn TextIndex>>,
-    running: Arc<Mutex<BTreeMap<ProviderName, Running>>>,
+    running: Arc<Mutex<BTreeMap<ProviderName, ProviderRun>>>,
 }
 
 /// The progress of one provider.
@@ -30,7 +30,7 @@ pub struct ProviderProgress {
 }
 
 #[derive(Debug, Clone, Default)]
-struct Running {
+struct ProviderRun {
     pending: u64,
     error: Option<String>,
 }
@@ -56,9 +56,9 @@ impl IndexProgress {
             .as_ref()
             .map(|index| index.usage())
             .unwrap_or_default();
-        let of = |(name, running): (&ProviderName, &Running)| {
+        let of = |(name, running): (&ProviderName, &ProviderRun)| {
             let used = usage.get(name).copied().unwrap_or_default();
-            let Running { pending, error } = running.clone();
+            let ProviderRun { pending, error } = running.clone();
             let progress = ProviderProgress {
                 documents: used.documents,
                 bytes: used.bytes,
@@ -130,7 +130,7 @@ impl IndexProgress {
         self.lock().retain(|name, _| is_indexed(name));
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<ProviderName, Running>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<ProviderName, ProviderRun>> {
         self.running.lock()
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use bytes::Bytes;
 
-use super::{Blob, Fetched};
+use super::{Blob, FetchOutcome};
 use larder_model::name::Digest;
 use larder_model::signature::{
     BUNDLE_EXTENSION, FoundSignature, MAX_SIGNATURE_SIZE, Reason, Signature,
@@ -92,11 +92,11 @@ impl Signatures {
 
 fn read_file(name: &str, file: &Blob) -> Result<Signature, Reason> {
     match file.fetch(MAX_SIGNATURE_SIZE) {
-        Ok(Fetched::Bytes(bytes)) if name.ends_with(BUNDLE_EXTENSION) => {
+        Ok(FetchOutcome::Bytes(bytes)) if name.ends_with(BUNDLE_EXTENSION) => {
             Ok(Signature::Bundle(bytes))
         }
-        Ok(Fetched::Bytes(bytes)) => Ok(Signature::Detached(bytes)),
-        Ok(Fetched::TooLarge(size)) => {
+        Ok(FetchOutcome::Bytes(bytes)) => Ok(Signature::Detached(bytes)),
+        Ok(FetchOutcome::TooLarge(size)) => {
             Err(format!("it has {size} bytes; the limit is {MAX_SIGNATURE_SIZE}").into())
         }
         Err(error) => Err(Reason::temporary(format!("it cannot be read: {error}"))),

@@ -41,13 +41,13 @@ pub enum BlobRevision {
 /// The bytes of a blob, in a file, in memory or in a registry. All methods block the calling thread.
 pub trait Content: Send + Sync {
     /// Reads the bytes, unless there are more than `limit`.
-    fn fetch(&self, limit: u64) -> io::Result<Fetched>;
+    fn fetch(&self, limit: u64) -> io::Result<FetchOutcome>;
 
     /// Computes the digest of the bytes.
     fn digest(&self) -> io::Result<Digest> {
         match self.fetch(u64::MAX)? {
-            Fetched::Bytes(bytes) => Ok(Digest::of(&bytes)),
-            Fetched::TooLarge(_) => Err(io::ErrorKind::FileTooLarge.into()),
+            FetchOutcome::Bytes(bytes) => Ok(Digest::of(&bytes)),
+            FetchOutcome::TooLarge(_) => Err(io::ErrorKind::FileTooLarge.into()),
         }
     }
 
@@ -59,7 +59,7 @@ pub trait Content: Send + Sync {
 
 /// The result of reading a blob.
 #[derive(Debug)]
-pub enum Fetched {
+pub enum FetchOutcome {
     /// All of its bytes.
     Bytes(Bytes),
     /// The blob exceeds the limit. Contains its size, or the number of bytes that were read.
@@ -93,9 +93,10 @@ impl Blob {
 
     /// Reads the bytes, unless there are more than `limit`. Fails if the bytes do not have the expected digest. Blocks
     /// the calling thread.
-    pub fn fetch(&self, limit: u64) -> io::Result<Fetched> {
+    pub fn fetch(&self, limit: u64) -> io::Result<FetchOutcome> {
         let fetched = self.content.fetch(limit)?;
-        if let (BlobRevision::Digest(expected), Fetched::Bytes(bytes)) = (self.revision, &fetched)
+        if let (BlobRevision::Digest(expected), FetchOutcome::Bytes(bytes)) =
+            (self.revision, &fetched)
             && Digest::of(bytes) != expected
         {
             let message = format!("the content does not have the digest {expected}");
@@ -137,12 +138,12 @@ mod tests {
     struct Text(&'static str);
 
     impl Content for Text {
-        fn fetch(&self, limit: u64) -> io::Result<Fetched> {
+        fn fetch(&self, limit: u64) -> io::Result<FetchOutcome> {
             let size = self.0.len() as u64;
             Ok(if size > limit {
-                Fetched::TooLarge(size)
+                FetchOutcome::TooLarge(size)
             } else {
-                Fetched::Bytes(self.0.into())
+                FetchOutcome::Bytes(self.0.into())
             })
         }
     }
@@ -152,11 +153,11 @@ mod tests {
         let revision = BlobRevision::Digest(Digest::of(b"right"));
         assert!(matches!(
             Blob::new(revision, Text("right")).fetch(5),
-            Ok(Fetched::Bytes(_))
+            Ok(FetchOutcome::Bytes(_))
         ));
         assert!(matches!(
             Blob::new(revision, Text("right")).fetch(4),
-            Ok(Fetched::TooLarge(5))
+            Ok(FetchOutcome::TooLarge(5))
         ));
         let error = Blob::new(revision, Text("wrong")).fetch(5).unwrap_err();
         assert!(

@@ -14,7 +14,7 @@ pub use self::settle::SETTLE_TIME;
 use self::settle::{SettleTracker, SettledComponent};
 use super::renamed_files::RenamedFiles;
 use super::{
-    Artifact, Blob, BlobRevision, Content, Fetched, PendingArtifact, Scan, ScanTriggers,
+    Artifact, Blob, BlobRevision, Content, FetchOutcome, PendingArtifact, Scan, ScanTriggers,
     Signatures, Source,
 };
 use larder_model::name::Digest;
@@ -229,12 +229,12 @@ impl File {
 }
 
 impl Content for File {
-    fn fetch(&self, limit: u64) -> io::Result<Fetched> {
+    fn fetch(&self, limit: u64) -> io::Result<FetchOutcome> {
         use std::io::Read as _;
         let file = self.open()?;
         let size = self.fingerprint.size();
         if size > limit {
-            return Ok(Fetched::TooLarge(size));
+            return Ok(FetchOutcome::TooLarge(size));
         }
         let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default());
         // The file may have grown since its size was read.
@@ -245,9 +245,9 @@ impl Content for File {
             return Err(io::Error::other("it was changed while it was read"));
         }
         Ok(if read > limit {
-            Fetched::TooLarge(read)
+            FetchOutcome::TooLarge(read)
         } else {
-            Fetched::Bytes(bytes.into())
+            FetchOutcome::Bytes(bytes.into())
         })
     }
 

@@ -9,7 +9,7 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 
 use super::{
-    Artifact, Blob, BlobRevision, Content, Fetched, PendingArtifact, Scan, ScanTriggers,
+    Artifact, Blob, BlobRevision, Content, FetchOutcome, PendingArtifact, Scan, ScanTriggers,
     Signatures, Source,
 };
 use larder_model::name::Digest;
@@ -122,12 +122,12 @@ impl Blob {
 }
 
 impl Content for Bytes {
-    fn fetch(&self, limit: u64) -> io::Result<Fetched> {
+    fn fetch(&self, limit: u64) -> io::Result<FetchOutcome> {
         let size = self.len() as u64;
         Ok(if size > limit {
-            Fetched::TooLarge(size)
+            FetchOutcome::TooLarge(size)
         } else {
-            Fetched::Bytes(self.clone())
+            FetchOutcome::Bytes(self.clone())
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::evaluated::Evaluated;
+use super::evaluated_children::EvaluatedChildren;
 use super::report::{Location, Quote};
 use super::{Outcome, Validation};
 use crate::node::{Condition, DynamicReference, NodeId};
@@ -12,7 +12,7 @@ impl Validation<'_, '_, '_> {
         &mut self,
         reference: &DynamicReference,
         at: &Location<'v>,
-        evaluated: Option<&mut Evaluated<'v>>,
+        evaluated: Option<&mut EvaluatedChildren<'v>>,
     ) -> Outcome {
         self.effort
             .spend((self.resources.len() * reference.targets.len()) as u64)?;
@@ -35,7 +35,7 @@ impl Validation<'_, '_, '_> {
         &mut self,
         nodes: &[NodeId],
         at: &Location<'v>,
-        mut evaluated: Option<&mut Evaluated<'v>>,
+        mut evaluated: Option<&mut EvaluatedChildren<'v>>,
     ) -> Outcome {
         let mut is_valid = true;
         for node in nodes {
@@ -51,7 +51,7 @@ impl Validation<'_, '_, '_> {
         &mut self,
         nodes: &[NodeId],
         at: &Location<'v>,
-        mut evaluated: Option<&mut Evaluated<'v>>,
+        mut evaluated: Option<&mut EvaluatedChildren<'v>>,
     ) -> Outcome {
         let mut is_valid = false;
         for node in nodes {
@@ -69,7 +69,7 @@ impl Validation<'_, '_, '_> {
         &mut self,
         nodes: &[NodeId],
         at: &Location<'v>,
-        mut evaluated: Option<&mut Evaluated<'v>>,
+        mut evaluated: Option<&mut EvaluatedChildren<'v>>,
     ) -> Outcome {
         let mut valid = 0;
         for node in nodes {
@@ -103,7 +103,7 @@ impl Validation<'_, '_, '_> {
         &mut self,
         condition: &Condition,
         at: &Location<'v>,
-        mut evaluated: Option<&mut Evaluated<'v>>,
+        mut evaluated: Option<&mut EvaluatedChildren<'v>>,
     ) -> Outcome {
         let next = if self.branch(condition.condition, at, evaluated.as_deref_mut())? {
             condition.then
@@ -120,7 +120,7 @@ impl Validation<'_, '_, '_> {
         &mut self,
         schemas: &[(String, NodeId)],
         at: &Location<'v>,
-        mut evaluated: Option<&mut Evaluated<'v>>,
+        mut evaluated: Option<&mut EvaluatedChildren<'v>>,
     ) -> Outcome {
         let Value::Object(members) = at.value else {
             return Ok(true);
@@ -140,12 +140,12 @@ impl Validation<'_, '_, '_> {
         &mut self,
         node: NodeId,
         at: &Location<'v>,
-        evaluated: Option<&mut Evaluated<'v>>,
+        evaluated: Option<&mut EvaluatedChildren<'v>>,
     ) -> Outcome {
         let Some(evaluated) = evaluated else {
             return self.is_valid(node, at, None);
         };
-        let mut own = Evaluated::default();
+        let mut own = EvaluatedChildren::default();
         let is_valid = self.is_valid(node, at, Some(&mut own))?;
         if is_valid {
             evaluated.add_all(own, self.effort)?;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::evaluated::Evaluated;
+use super::evaluated_children::EvaluatedChildren;
 use super::report::{Location, Quote, Step};
 use super::{Outcome, Validation};
 use crate::node::{Contains, Items, NodeId};
@@ -12,7 +12,7 @@ impl Validation<'_, '_, '_> {
         &mut self,
         keyword: &Items,
         at: &Location<'_>,
-        evaluated: Option<&mut Evaluated<'_>>,
+        evaluated: Option<&mut EvaluatedChildren<'_>>,
     ) -> Outcome {
         let Value::Array(items) = at.value else {
             return Ok(true);
@@ -41,7 +41,7 @@ impl Validation<'_, '_, '_> {
         &mut self,
         keyword: &Contains,
         at: &Location<'_>,
-        mut evaluated: Option<&mut Evaluated<'_>>,
+        mut evaluated: Option<&mut EvaluatedChildren<'_>>,
     ) -> Outcome {
         let Value::Array(items) = at.value else {
             return Ok(true);
@@ -81,7 +81,7 @@ impl Validation<'_, '_, '_> {
         &mut self,
         node: NodeId,
         at: &Location<'_>,
-        evaluated: Option<&mut Evaluated<'_>>,
+        evaluated: Option<&mut EvaluatedChildren<'_>>,
     ) -> Outcome {
         let Value::Array(items) = at.value else {
             return Ok(true);

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::evaluated::Evaluated;
-use super::report::{Location, Step, Unexpected};
+use super::evaluated_children::EvaluatedChildren;
+use super::report::{Location, Step, UnexpectedNames};
 use super::{Outcome, Validation};
 use crate::node::{Keyword, NodeId, Properties};
 
@@ -15,7 +15,7 @@ impl<'s> Validation<'s, '_, '_> {
         &mut self,
         keyword: &'s Properties,
         at: &Location<'v>,
-        mut evaluated: Option<&mut Evaluated<'v>>,
+        mut evaluated: Option<&mut EvaluatedChildren<'v>>,
     ) -> Outcome {
         let Value::Object(members) = at.value else {
             return Ok(true);
@@ -52,7 +52,7 @@ impl<'s> Validation<'s, '_, '_> {
             at,
             format_args!(
                 "Additional properties are not allowed ({})",
-                Unexpected(&unexpected)
+                UnexpectedNames(&unexpected)
             ),
         )
     }
@@ -108,7 +108,7 @@ impl<'s> Validation<'s, '_, '_> {
         &mut self,
         node: NodeId,
         at: &Location<'v>,
-        evaluated: Option<&mut Evaluated<'v>>,
+        evaluated: Option<&mut EvaluatedChildren<'v>>,
     ) -> Outcome {
         let Value::Object(members) = at.value else {
             return Ok(true);
@@ -138,7 +138,7 @@ impl<'s> Validation<'s, '_, '_> {
             at,
             format_args!(
                 "Unevaluated properties are not allowed ({})",
-                Unexpected(&unexpected)
+                UnexpectedNames(&unexpected)
             ),
         )
     }

@@ -38,10 +38,10 @@ pub(super) struct Quote<'v>(pub(super) &'v Value);
 pub(super) struct QuoteList<'v>(pub(super) &'v [Value]);
 
 /// Unexpected names, in single quotes.
-pub(super) struct Unexpected<'v>(pub(super) &'v [String]);
+pub(super) struct UnexpectedNames<'v>(pub(super) &'v [String]);
 
 /// Writes up to this number of characters, and then fails.
-struct Shortening<'w> {
+struct TruncatingWriter<'w> {
     output: &'w mut dyn Write,
     left: usize,
 }
@@ -107,14 +107,14 @@ impl Report {
 
 /// Writes at most this number of characters.
 fn write_shortened(output: &mut dyn Write, max: usize, text: fmt::Arguments<'_>) -> fmt::Result {
-    let mut shortening = Shortening { output, left: max };
+    let mut shortening = TruncatingWriter { output, left: max };
     match shortening.write_fmt(text) {
         Err(_) if shortening.left == 0 => output.write_char('…'),
         written => written,
     }
 }
 
-impl Write for Shortening<'_> {
+impl Write for TruncatingWriter<'_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         let end = text
             .char_indices()
@@ -146,7 +146,7 @@ impl Display for QuoteList<'_> {
     }
 }
 
-impl Display for Unexpected<'_> {
+impl Display for UnexpectedNames<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, name) in self.0.iter().enumerate() {
             let separator = if index == 0 { "" } else { ", " };

@@ -11,8 +11,8 @@ use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::elsewhere::Elsewhere;
 use crate::json_writer::object;
+use crate::peer_replicas::PeerReplicas;
 use larder_model::input::{InputMethod, InputRequest, InputResponse};
 
 /// How long a client, or its user, may take to answer.
@@ -28,17 +28,17 @@ pub(crate) type Outcome = Result<String, String>;
 /// The requests to one client that wait for an answer.
 #[derive(Debug, Default)]
 pub(crate) struct ClientRequests {
-    pending: Mutex<Pending>,
+    pending: Mutex<PendingRequests>,
     /// The other replicas that may have sent requests to this client.
-    elsewhere: OnceLock<Arc<dyn Elsewhere>>,
+    elsewhere: OnceLock<Arc<dyn PeerReplicas>>,
 }
 
 /// The answer cannot be passed to the replica that sent the request, because that replica cannot be reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Undelivered;
+pub(crate) struct DeliveryError;
 
 #[derive(Debug, Default)]
-struct Pending {
+struct PendingRequests {
     last_id: u64,
     waiting: HashMap<u64, oneshot::Sender<Outcome>>,
 }
@@ -61,7 +61,7 @@ pub(crate) enum AskError {
 }
 
 /// Removes requests whose answers are not awaited any more.
-struct Registered<'a> {
+struct RegistrationGuard<'a> {
     requests: &'a ClientRequests,
     ids: Vec<u64>,
 }
@@ -118,7 +118,7 @@ impl ClientRequests {
 
     /// Passes the answer of a client on. `id` is the id as JSON. Unknown ids are ignored, because the call may have
     /// ended. Answers for another replica are passed to that replica.
-    pub(crate) fn resolve(&self, id: &str, outcome: Outcome) -> Result<(), Undelivered> {
+    pub(crate) fn resolve(&self, id: &str, outcome: Outcome) -> Result<(), DeliveryError> {
         let Some(rest) = id.trim_matches('"').strip_prefix(ID_PREFIX) else {
             return Ok(());
         };
@@ -127,7 +127,7 @@ impl ClientRequests {
                 return elsewhere
                     .answer(replica, id, &outcome)
                     .then_some(())
-                    .ok_or(Undelivered);
+                    .ok_or(DeliveryError);
             }
             (Some((_, number)), Some(_)) => number,
             _ => rest,
@@ -144,7 +144,7 @@ impl ClientRequests {
     }
 
     /// Sets the connection to replicas, for answers to requests that this process did not send.
-    pub(crate) fn link(&self, elsewhere: Arc<dyn Elsewhere>) {
+    pub(crate) fn link(&self, elsewhere: Arc<dyn PeerReplicas>) {
         _ = self.elsewhere.set(elsewhere);
     }
 
@@ -156,7 +156,10 @@ impl ClientRequests {
         }
     }
 
-    fn register(&self, count: usize) -> Option<(Registered<'_>, Vec<oneshot::Receiver<Outcome>>)> {
+    fn register(
+        &self,
+        count: usize,
+    ) -> Option<(RegistrationGuard<'_>, Vec<oneshot::Receiver<Outcome>>)> {
         let mut pending = self.lock();
         if pending.waiting.len() + count > MAX_PENDING {
             return None;
@@ -172,7 +175,7 @@ impl ClientRequests {
             answers.push(receiver);
         }
         Some((
-            Registered {
+            RegistrationGuard {
                 requests: self,
                 ids,
             },
@@ -180,12 +183,12 @@ impl ClientRequests {
         ))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Pending> {
+    fn lock(&self) -> MutexGuard<'_, PendingRequests> {
         self.pending.lock()
     }
 }
 
-impl Registered<'_> {
+impl RegistrationGuard<'_> {
     /// The requests that have no answer yet.
     fn open_ids(&self) -> Vec<u64> {
         let pending = self.requests.lock();
@@ -197,7 +200,7 @@ impl Registered<'_> {
     }
 }
 
-impl Drop for Registered<'_> {
+impl Drop for RegistrationGuard<'_> {
     fn drop(&mut self) {
         let mut pending = self.requests.lock();
         self.ids.iter().for_each(|id| {
@@ -290,7 +293,7 @@ mod tests {
     #[derive(Debug, Default)]
     struct OtherReplicas(Mutex<Vec<String>>);
 
-    impl Elsewhere for OtherReplicas {
+    impl PeerReplicas for OtherReplicas {
         fn replica(&self) -> &str {
             "a1"
         }
@@ -316,7 +319,7 @@ mod tests {
             assert_eq!(requests.resolve("\"larder-b2-1\"", Ok("x".into())), Ok(()));
             assert_eq!(
                 requests.resolve("\"larder-c3-1\"", Ok("y".into())),
-                Err(Undelivered)
+                Err(DeliveryError)
             );
             requests
                 .resolve("\"larder-a1-1\"", Ok("here".into()))

@@ -22,7 +22,7 @@ const DEFERRED: usize = 4 << 20;
 
 /// A read result that is written into a response.
 #[derive(Clone, Copy)]
-pub(super) struct Reading<'a> {
+pub(super) struct ReadResponse<'a> {
     pub(super) result: &'a ReadResult,
     /// Set if the large contents are encoded when they are sent.
     pub(super) held: Option<&'a Arc<HeldContents>>,
@@ -61,11 +61,11 @@ impl Context<'_> {
     pub(super) async fn write_contents<E: From<RpcError> + Send + 'static>(
         self,
         mut reading: ReadResult,
-        write: impl FnOnce(Context<'_>, Reading<'_>) -> Result<ChargedResponse, E> + Send + 'static,
+        write: impl FnOnce(Context<'_>, ReadResponse<'_>) -> Result<ChargedResponse, E> + Send + 'static,
     ) -> Result<ChargedResponse, E> {
         let size = estimated_size(&reading.contents);
         if size <= LARGE {
-            let reading = Reading {
+            let reading = ReadResponse {
                 result: &reading,
                 held: None,
             };
@@ -86,7 +86,7 @@ impl Context<'_> {
                 modern,
                 call: &call,
             };
-            let reading = Reading {
+            let reading = ReadResponse {
                 result: &reading,
                 held: held.as_ref(),
             };
@@ -99,7 +99,7 @@ impl Context<'_> {
     /// Creates a buffer for a response that contains these contents `times` times.
     pub(super) fn contents_output(
         self,
-        Reading { result, held }: Reading<'_>,
+        ReadResponse { result, held }: ReadResponse<'_>,
         times: usize,
     ) -> Result<Output, RpcError> {
         let size = match held {
@@ -113,7 +113,7 @@ impl Context<'_> {
         })
     }
 
-    fn write_read_result(self, reading: Reading<'_>) -> Result<ChargedResponse, RpcError> {
+    fn write_read_result(self, reading: ReadResponse<'_>) -> Result<ChargedResponse, RpcError> {
         let metadata = ResultMetadata::of(reading.result);
         let contents = &reading.result.contents;
         if reading.is_json_shared() {
@@ -145,7 +145,7 @@ impl Context<'_> {
     }
 }
 
-impl Reading<'_> {
+impl ReadResponse<'_> {
     /// Whether the JSON of the contents is kept for other responses. The JSON of very large contents is not kept.
     pub(super) fn is_json_shared(self) -> bool {
         self.result.shared && self.held.is_none()

@@ -1,9 +1,9 @@
 //! The operations on tools and prompts.
 
-use super::input::{Input, InputSource, Provided};
+use super::input::{Input, InputOutcome, InputSource};
 use super::{Context, ResultMetadata};
 use crate::input_state::Binding;
-use crate::method::Retried;
+use crate::method::RetryableRequest;
 use crate::peer::Peer;
 use crate::render::definitions as render;
 use crate::request_slot::RequestSlot;
@@ -31,11 +31,11 @@ impl Context<'_> {
     /// answers.
     pub(super) async fn call_tool(
         self,
-        retried: &mut Retried<ToolRequest>,
+        retried: &mut RetryableRequest<ToolRequest>,
         peer: &Peer,
         slot: &mut RequestSlot,
     ) -> Result<ChargedResponse, DispatchError> {
-        let Retried { request, answers } = retried;
+        let RetryableRequest { request, answers } = retried;
         let name = request.name.clone();
         let binding = Binding {
             caller: self.call.caller.as_ref(),
@@ -55,8 +55,8 @@ impl Context<'_> {
                 Answer::InputRequired(required) => required,
             };
             match input.provide(required, answered.component).await? {
-                Provided::Now(provided) => request.input = Some(provided),
-                Provided::Later(question) => return Ok(self.input_required(&question).into()),
+                InputOutcome::Now(provided) => request.input = Some(provided),
+                InputOutcome::Later(question) => return Ok(self.input_required(&question).into()),
             }
             request.asked_by = Some(answered.component);
         }
@@ -84,11 +84,11 @@ impl Context<'_> {
     /// answers.
     pub(super) async fn get_prompt(
         self,
-        retried: &mut Retried<PromptCall>,
+        retried: &mut RetryableRequest<PromptCall>,
         peer: &Peer,
         slot: &mut RequestSlot,
     ) -> Result<ChargedResponse, DispatchError> {
-        let Retried { request, answers } = retried;
+        let RetryableRequest { request, answers } = retried;
         let name = request.name.clone();
         let binding = Binding {
             caller: self.call.caller.as_ref(),
@@ -108,8 +108,8 @@ impl Context<'_> {
                 Answer::InputRequired(required) => required,
             };
             match input.provide(required, answered.component).await? {
-                Provided::Now(provided) => request.input = Some(provided),
-                Provided::Later(question) => return Ok(self.input_required(&question).into()),
+                InputOutcome::Now(provided) => request.input = Some(provided),
+                InputOutcome::Later(question) => return Ok(self.input_required(&question).into()),
             }
             request.asked_by = Some(answered.component);
         }

@@ -51,7 +51,7 @@ pub(super) struct InputQuestion {
 }
 
 /// How a client provides input.
-pub(super) enum Provided {
+pub(super) enum InputOutcome {
     /// A legacy client has answered.
     Now(ProvidedInput),
     /// A modern client gets these requests, and calls again.
@@ -73,17 +73,17 @@ impl<'a> Input<'a> {
         &mut self,
         required: InputRequired,
         component: Digest,
-    ) -> Result<Provided, DispatchError> {
+    ) -> Result<InputOutcome, DispatchError> {
         if !self.source.peer.is_modern() {
-            return Ok(Provided::Now(self.now(required).await?));
+            return Ok(InputOutcome::Now(self.now(required).await?));
         }
         self.check_capabilities(&required)?;
         match self.answers_in_advance(&required.requests) {
-            Some(responses) => Ok(Provided::Now(ProvidedInput {
+            Some(responses) => Ok(InputOutcome::Now(ProvidedInput {
                 responses,
                 state: required.state,
             })),
-            None => Ok(Provided::Later(self.later(&required, component)?)),
+            None => Ok(InputOutcome::Later(self.later(&required, component)?)),
         }
     }
 

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::contents::Reading;
+use super::contents::ReadResponse;
 use super::search::size_with_excerpts;
 use super::{Context, ResultMetadata};
 use crate::Endpoint;
@@ -137,7 +137,7 @@ impl Context<'_> {
             .await
     }
 
-    fn write_reading(self, reading: Reading<'_>) -> Result<ChargedResponse, DispatchError> {
+    fn write_reading(self, reading: ReadResponse<'_>) -> Result<ChargedResponse, DispatchError> {
         let contents = &reading.result.contents;
         // If the contents have only texts: the JSON that responses to `resources/read` share.
         let has_texts_only = || contents.iter().all(|one| matches!(one.body, Body::Text(_)));

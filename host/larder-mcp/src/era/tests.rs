@@ -1,4 +1,4 @@
-use super::super::message::{Incoming, Message, read};
+use super::super::message::{IncomingMessages, Message, read};
 use super::*;
 
 const VERSION: &str = r#""io.modelcontextprotocol/protocolVersion":"2026-07-28""#;
@@ -26,7 +26,7 @@ fn classify_text(text: &str, headers: Option<&[(&str, &str)]>) -> Result<Request
         });
         map
     });
-    let Ok(Incoming::One(Message::Request(request))) = read(text.as_bytes()) else {
+    let Ok(IncomingMessages::One(Message::Request(request))) = read(text.as_bytes()) else {
         panic!("{text}")
     };
     classify(&request, headers.as_ref())

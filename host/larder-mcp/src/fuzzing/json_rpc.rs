@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::dispatch::error;
 use crate::era::{RequestKind, classify};
-use crate::message::{self, Id, Incoming, MAX_BATCH, Message, Params, Request};
+use crate::message::{self, Id, IncomingMessages, MAX_BATCH, Message, Params, Request};
 use crate::method::{Method, Operation, ParsedRequest, new_call};
 use crate::rpc_error::RpcError;
 
@@ -14,8 +14,8 @@ use crate::rpc_error::RpcError;
 pub fn json_rpc(data: &[u8]) {
     let json = serde_json::from_slice::<Value>(data).ok();
     match message::read(data) {
-        Ok(Incoming::One(message)) => check(&message, json.as_ref()),
-        Ok(Incoming::Batch(batch)) => {
+        Ok(IncomingMessages::One(message)) => check(&message, json.as_ref()),
+        Ok(IncomingMessages::Batch(batch)) => {
             assert!((1..=MAX_BATCH).contains(&batch.len()));
             let items = json.as_ref().map(|json| json.as_array().expect("an array"));
             for (at, message) in batch.iter().enumerate() {

@@ -17,7 +17,7 @@ use crate::call_stream::{CallStream, StreamItem};
 use crate::era::{check_legacy_header, declares_version, has_modern_version_header};
 use crate::message::{Id, Message, Params, Request};
 use crate::protocol::{AcceptedRequest, RequestContext, legacy};
-use crate::replay::{Missed, RequestStream, ResumePoint, StreamPosition};
+use crate::replay::{MissedNotifications, RequestStream, ResumePoint, StreamPosition};
 use crate::rpc_error::{INTERNAL_ERROR, RpcError};
 use crate::session::{RemoteItem, RemoteStream, Session};
 use crate::stream_permit::StreamPermit;
@@ -249,12 +249,12 @@ impl Endpoint {
     }
 }
 
-fn mark_missed(session: &Session, missed: &Missed) {
+fn mark_missed(session: &Session, missed: &MissedNotifications) {
     let watch = &session.client.subscriptions.watch;
     match missed {
-        Missed::Nothing => {}
-        Missed::Updates(uris) => uris.iter().for_each(|uri| watch.mark_changed(uri)),
-        Missed::Anything => watch.mark_all_changed(),
+        MissedNotifications::Nothing => {}
+        MissedNotifications::Updates(uris) => uris.iter().for_each(|uri| watch.mark_changed(uri)),
+        MissedNotifications::Anything => watch.mark_all_changed(),
     }
 }
 

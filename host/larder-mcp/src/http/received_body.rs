@@ -14,7 +14,7 @@ use crate::rpc_error::{INVALID_REQUEST, RpcError};
 use crate::waiting_bytes::{FREE_BYTES, WaitingBytes};
 use larder_model::resource::Caller;
 use larder_model::size;
-use larder_runtime::memory_budget::{MemoryCharge, Refused};
+use larder_runtime::memory_budget::{ChargeError, MemoryCharge};
 
 /// A complete body. If it is large, it is charged.
 pub(super) struct ReceivedBody {
@@ -30,11 +30,11 @@ pub(super) enum BodyError {
     /// The body is larger than the limit.
     TooLarge,
     /// There is no memory for the body.
-    NoMemory(Refused),
+    NoMemory(ChargeError),
 }
 
 /// A body that is received in several pieces.
-struct Growing<'a> {
+struct GrowingBody<'a> {
     bytes: Vec<u8>,
     charge: Option<Box<MemoryCharge>>,
     /// The announced length.
@@ -66,7 +66,7 @@ pub(super) async fn receive(
     let length = length
         .and_then(|length| usize::try_from(length).ok())
         .unwrap_or(usize::MAX);
-    let mut growing = Growing {
+    let mut growing = GrowingBody {
         bytes: Vec::new(),
         charge: None,
         length,
@@ -92,7 +92,7 @@ async fn next(body: Pin<&mut Limited<impl RequestBody>>) -> Result<Option<Bytes>
     }
 }
 
-impl Growing<'_> {
+impl GrowingBody<'_> {
     fn add(&mut self, piece: &[u8]) -> Result<(), BodyError> {
         let needed = self.bytes.len() + piece.len();
         if needed > self.bytes.capacity() {
@@ -104,7 +104,7 @@ impl Growing<'_> {
         Ok(())
     }
 
-    fn charge(&mut self, capacity: usize) -> Result<(), Refused> {
+    fn charge(&mut self, capacity: usize) -> Result<(), ChargeError> {
         let (budget, caller) = self.memory;
         match &mut self.charge {
             Some(charge) => charge.grow(
@@ -136,12 +136,12 @@ pub(super) async fn discard(body: impl RequestBody) {
 }
 
 /// The error for a request without memory.
-pub(super) fn no_memory(refused: Refused) -> RpcError {
+pub(super) fn no_memory(refused: ChargeError) -> RpcError {
     match refused {
-        Refused::Full => {
+        ChargeError::Full => {
             RpcError::overloaded("the server has no memory for a large request at the moment")
         }
-        Refused::AboveLimit(limit) => {
+        ChargeError::AboveLimit(limit) => {
             let why = format!(
                 "the body needs more than {}, which one client can use: the operator can raise `server.memory`",
                 size::show(limit)

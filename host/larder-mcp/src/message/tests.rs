@@ -24,8 +24,8 @@ fn show(message: &Message<'_>) -> String {
 
 fn check(input: impl AsRef<[u8]>, expected: Expect) {
     let actual = match read(input.as_ref()) {
-        Ok(Incoming::One(message)) => show(&message),
-        Ok(Incoming::Batch(batch)) => batch.iter().map(show).collect::<Vec<_>>().join("; "),
+        Ok(IncomingMessages::One(message)) => show(&message),
+        Ok(IncomingMessages::Batch(batch)) => batch.iter().map(show).collect::<Vec<_>>().join("; "),
         Err(rpc_error) => format!("{} {}", rpc_error.code, rpc_error.message),
     };
     expected.assert_eq(&actual);
@@ -213,8 +213,8 @@ const VALID: &str = r#"{"jsonrpc":"2.0","id":"i\n1","method":"resources/read","p
 fn check_id(input: &[u8]) {
     let Ok(incoming) = read(input) else { return };
     let messages = match incoming {
-        Incoming::One(message) => vec![message],
-        Incoming::Batch(batch) => batch,
+        IncomingMessages::One(message) => vec![message],
+        IncomingMessages::Batch(batch) => batch,
     };
     for message in messages {
         let (Message::Request(Request { id, .. }) | Message::Malformed { id: Some(id), .. }) =
@@ -323,7 +323,7 @@ proptest! {
     #[test]
     fn returns_ids_unchanged(id in prop_oneof![any::<i64>().prop_map(|n| n.to_string()), any::<String>().prop_map(|s| serde_json::to_string(&s).unwrap())]) {
         let text = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"m"}}"#);
-        let Ok(Incoming::One(message)) = read(text.as_bytes()) else { panic!("{text}") };
+        let Ok(IncomingMessages::One(message)) = read(text.as_bytes()) else { panic!("{text}") };
         match message {
             Message::Request(request) => prop_assert_eq!(request.id.json(), id),
             Message::Malformed { .. } => prop_assert!(id.len() > MAX_ID),

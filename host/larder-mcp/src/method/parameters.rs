@@ -22,7 +22,7 @@ const DEFAULT_RESULTS: u32 = 20;
 
 /// A call that a modern client may make again, with answers to the requests of the earlier call.
 #[derive(Debug)]
-pub(crate) struct Retried<T> {
+pub(crate) struct RetryableRequest<T> {
     pub(crate) request: T,
     pub(crate) answers: Option<Answers>,
 }
@@ -118,7 +118,7 @@ pub(super) fn search(fields: &Fields<'_>) -> Result<SearchQuery, RpcError> {
 }
 
 /// Reads the parameters of `tools/call`.
-pub(super) fn tool_call(fields: &Fields<'_>) -> Result<Retried<ToolRequest>, RpcError> {
+pub(super) fn tool_call(fields: &Fields<'_>) -> Result<RetryableRequest<ToolRequest>, RpcError> {
     let name = fields.required_text("name")?.into_owned();
     let arguments = match fields.get("arguments") {
         None => Map::new(),
@@ -131,14 +131,14 @@ pub(super) fn tool_call(fields: &Fields<'_>) -> Result<Retried<ToolRequest>, Rpc
         input: None,
         asked_by: None,
     };
-    Ok(Retried {
+    Ok(RetryableRequest {
         request,
         answers: answers(fields)?,
     })
 }
 
 /// Reads the parameters of `prompts/get`.
-pub(super) fn prompt_call(fields: &Fields<'_>) -> Result<Retried<PromptCall>, RpcError> {
+pub(super) fn prompt_call(fields: &Fields<'_>) -> Result<RetryableRequest<PromptCall>, RpcError> {
     let name = fields.required_text("name")?.into_owned();
     let arguments = strings(fields, "arguments")?;
     let request = PromptCall {
@@ -147,7 +147,7 @@ pub(super) fn prompt_call(fields: &Fields<'_>) -> Result<Retried<PromptCall>, Rp
         input: None,
         asked_by: None,
     };
-    Ok(Retried {
+    Ok(RetryableRequest {
         request,
         answers: answers(fields)?,
     })

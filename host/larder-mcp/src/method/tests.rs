@@ -1,12 +1,12 @@
 use expect_test::{Expect, expect};
 
-use super::super::message::{Incoming, Message, read};
+use super::super::message::{IncomingMessages, Message, read};
 use super::*;
 use larder_model::name::Teams;
 
 fn check(method: Method, params: &str, expected: Expect) {
     let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{params}}}"#);
-    let Ok(Incoming::One(Message::Request(request))) = read(text.as_bytes()) else {
+    let Ok(IncomingMessages::One(Message::Request(request))) = read(text.as_bytes()) else {
         panic!("{text}")
     };
     let caller = Caller {

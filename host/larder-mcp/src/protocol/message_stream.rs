@@ -18,7 +18,7 @@ use crate::Endpoint;
 use crate::cancellation::{CancellableRequest, CancellableRequests};
 use crate::dispatch::error;
 use crate::era::{RequestKind, classify};
-use crate::message::{self, Incoming, Message, Request};
+use crate::message::{self, IncomingMessages, Message, Request};
 use crate::replay::LogPosition;
 use crate::rpc_error::RpcError;
 use crate::unsent::UnsentMessage;
@@ -35,14 +35,14 @@ const EOF_GRACE: Duration = Duration::from_secs(1);
 /// A transport with a stream of messages in each direction.
 pub(crate) trait Transport: Send {
     /// Receives the next message. Cancel-safe.
-    fn receive(&mut self) -> impl Future<Output = io::Result<Received>> + Send;
+    fn receive(&mut self) -> impl Future<Output = io::Result<TransportEvent>> + Send;
 
     /// Sends a message.
     fn send(&mut self, message: UnsentMessage) -> impl Future<Output = io::Result<()>> + Send;
 }
 
 /// What a transport received.
-pub(crate) enum Received {
+pub(crate) enum TransportEvent {
     /// A message, or a batch of them.
     Message(Vec<u8>),
     /// An input that is not a message. The client gets this error.
@@ -85,9 +85,9 @@ impl Endpoint {
             tokio::select! {
                 received = transport.receive(), if is_open => {
                     let response = match received? {
-                        Received::Message(bytes) => sender.as_ref().and_then(|sender| client.handle(&bytes, sender)),
-                        Received::Invalid(rpc_error) => Some(error(None, &rpc_error)),
-                        Received::End => {
+                        TransportEvent::Message(bytes) => sender.as_ref().and_then(|sender| client.handle(&bytes, sender)),
+                        TransportEvent::Invalid(rpc_error) => Some(error(None, &rpc_error)),
+                        TransportEvent::End => {
                             sender = None;
                             client.disconnected.cancel();
                             grace.set(Some(tokio::time::sleep(EOF_GRACE)));
@@ -175,8 +175,8 @@ impl Client {
     fn handle(&mut self, bytes: &[u8], sender: &Sender) -> Option<Vec<u8>> {
         match message::read(bytes) {
             Err(rpc_error) => Some(error(None, &rpc_error)),
-            Ok(Incoming::One(message)) => self.handle_message(message, sender),
-            Ok(Incoming::Batch(batch)) => self
+            Ok(IncomingMessages::One(message)) => self.handle_message(message, sender),
+            Ok(IncomingMessages::Batch(batch)) => self
                 .start_batch(batch, sender)
                 .err()
                 .map(|rpc_error| error(None, &rpc_error)),

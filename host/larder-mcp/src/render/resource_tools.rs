@@ -2,7 +2,7 @@
 //! icons.
 
 use super::super::json_writer::Object;
-use super::super::output::Written;
+use super::super::output::WrittenOutput;
 use super::{entry_summary, text_or_blob};
 use larder_model::resource::{Body, Content, Entry, ReadResult, Template};
 use larder_model::uri::Uri;
@@ -128,7 +128,7 @@ fn structured_content(o: &mut Object<'_>, content: &Content) {
 }
 
 /// Writes a structured result, and the same JSON as text.
-pub(crate) fn structured(o: &mut Object<'_>, json: &Written) {
+pub(crate) fn structured(o: &mut Object<'_>, json: &WrittenOutput) {
     o.objects("content", [json], |o, json| {
         o.text("type", "text");
         o.written_as_text("text", json);

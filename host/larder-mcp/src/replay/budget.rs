@@ -9,7 +9,7 @@ use parking_lot::{Mutex, MutexGuard};
 
 use crate::waiting_bytes::charge_to_first;
 use larder_model::resource::Caller;
-use larder_runtime::memory_budget::{MemoryBudget, MemoryCharge, MemoryUse, Refused};
+use larder_runtime::memory_budget::{ChargeError, MemoryBudget, MemoryCharge, MemoryUse};
 
 /// Maximum number of retained bytes, over all sessions.
 const MAX_BYTES: usize = 16 << 20;
@@ -19,7 +19,7 @@ const STREAM_OVERHEAD: usize = 512;
 const RETENTION: Duration = Duration::from_secs(60);
 
 /// A stream that is retained and can be discarded.
-pub(super) trait Retained: Send + Sync {
+pub(super) trait RetainedStream: Send + Sync {
     /// Discards the retained messages, as soon as the stream is not used.
     fn expire(&self);
 }
@@ -40,7 +40,7 @@ struct State {
 }
 
 struct EndedStream {
-    stream: Weak<dyn Retained>,
+    stream: Weak<dyn RetainedStream>,
     bytes: usize,
     ended_at: Instant,
     _charge: Option<MemoryCharge>,
@@ -54,7 +54,7 @@ impl ReplayBudget {
 
     /// Adds an ended stream of this caller, which retains this many bytes. If there is no memory for the stream, it is
     /// discarded at once.
-    pub(super) fn add(&self, stream: Weak<dyn Retained>, bytes: usize, caller: &Caller) {
+    pub(super) fn add(&self, stream: Weak<dyn RetainedStream>, bytes: usize, caller: &Caller) {
         let bytes = bytes + STREAM_OVERHEAD;
         let ended_at = Instant::now();
         let Ok(charge) = self.charge(bytes, caller) else {
@@ -74,7 +74,7 @@ impl ReplayBudget {
         state.trim(ended_at);
     }
 
-    fn charge(&self, bytes: usize, caller: &Caller) -> Result<Option<MemoryCharge>, Refused> {
+    fn charge(&self, bytes: usize, caller: &Caller) -> Result<Option<MemoryCharge>, ChargeError> {
         let Some(memory) = self.memory.get() else {
             return Ok(None);
         };

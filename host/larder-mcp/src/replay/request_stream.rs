@@ -11,7 +11,7 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use super::budget::{ReplayBudget, Retained};
+use super::budget::{ReplayBudget, RetainedStream};
 use crate::dispatch::error;
 use crate::message::Id;
 use crate::rpc_error::{INTERNAL_ERROR, RpcError};
@@ -168,7 +168,7 @@ impl RequestStream {
     }
 }
 
-impl Retained for RequestStream {
+impl RetainedStream for RequestStream {
     /// Discards the messages. If the stream has a reader, they are discarded when the reader is dropped.
     fn expire(&self) {
         let mut state = self.lock();

@@ -22,12 +22,12 @@ pub(super) struct Recorder {
     record: SessionRecord,
     log: Arc<NotificationLog>,
     ended: CancellationToken,
-    stored: Mutex<Stored>,
+    stored: Mutex<StoreContent>,
 }
 
 /// The state of the session in the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stored {
+pub(super) enum StoreContent {
     Nothing,
     /// A record of an earlier run of the server.
     Earlier,
@@ -43,7 +43,7 @@ impl Recorder {
         owner: SessionOwner,
         ids: &EventIds,
         ended: CancellationToken,
-        stored: Stored,
+        stored: StoreContent,
     ) -> Self {
         let record = SessionRecord {
             version: client.version,
@@ -77,7 +77,7 @@ impl Recorder {
                 .discard(&mut stored, "it has too many subscriptions")
                 .await;
         };
-        let digest = Stored::Record(Digest::of(&content));
+        let digest = StoreContent::Record(Digest::of(&content));
         if *stored == digest {
             return false;
         }
@@ -92,8 +92,8 @@ impl Recorder {
             self.storage.remove(surplus).await;
         }
         let written = match *stored {
-            Stored::Nothing => self.storage.store.create(self.key, &record).await,
-            Stored::Earlier | Stored::Record(_) => {
+            StoreContent::Nothing => self.storage.store.create(self.key, &record).await,
+            StoreContent::Earlier | StoreContent::Record(_) => {
                 self.storage.store.update(self.key, &record).await
             }
         };
@@ -120,11 +120,11 @@ impl Recorder {
     }
 
     /// Removes an outdated record: a session without some of its subscriptions would miss notifications.
-    async fn discard(&self, stored: &mut Stored, why: &str) -> bool {
+    async fn discard(&self, stored: &mut StoreContent, why: &str) -> bool {
         self.storage.report("keep", why);
-        if *stored != Stored::Nothing {
+        if *stored != StoreContent::Nothing {
             self.storage.remove(vec![self.key]).await;
-            *stored = Stored::Nothing;
+            *stored = StoreContent::Nothing;
         }
         false
     }

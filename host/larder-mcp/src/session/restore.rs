@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 
-use super::recorder::{Recorder, Stored};
+use super::recorder::{Recorder, StoreContent};
 use super::storage::Storage;
 use super::store::{SessionKey, SessionOwner, SessionRecord, SessionStore};
 use super::{RUN_LENGTH, Session, Sessions, random_id};
@@ -100,7 +100,7 @@ impl Endpoint {
 impl Sessions {
     /// Stores a new session, if sessions are stored.
     pub(crate) async fn store(&self, session: &Arc<Session>) {
-        self.record(session, Stored::Nothing);
+        self.record(session, StoreContent::Nothing);
         if let Some(shared) = self.shared.get() {
             self.share(shared, session, None);
         }
@@ -120,12 +120,12 @@ impl Sessions {
         // Another request may have restored the session at the same time.
         let restored = self.insert_restored(session.clone())?;
         if Arc::ptr_eq(&restored, &session) {
-            self.record(&session, Stored::Earlier);
+            self.record(&session, StoreContent::Earlier);
         }
         Ok(restored)
     }
 
-    fn record(&self, session: &Session, stored: Stored) {
+    fn record(&self, session: &Session, stored: StoreContent) {
         let Some(storage) = self.storage.get() else {
             return;
         };

@@ -30,7 +30,7 @@ use self::readers::RemoteReaders;
 pub(crate) use self::remote_stream::{RemoteItem, RemoteStream};
 use super::Session;
 use super::store::{
-    Loaded, SessionKey, SessionRecord, SharedSessionStore, StoredValue, Unavailable,
+    SessionKey, SessionRecord, SharedSessionStore, StoreEntry, StoredValue, Unavailable,
 };
 use super::stored_bytes::StoredBytes;
 use crate::sealing::SealingKeys;
@@ -41,7 +41,7 @@ use larder_runtime::log_limit::{Repeats, Suppressor};
 const MAX_BYTES: usize = 64 << 20;
 
 /// The store, and the state of the store that this replica has.
-pub(crate) struct Shared {
+pub(crate) struct SharedSessions {
     store: Arc<dyn SharedSessionStore>,
     keys: SealingKeys,
     idle_timeout: Duration,
@@ -62,7 +62,7 @@ pub(crate) struct Shared {
 }
 
 /// A stored session.
-pub(super) struct Opened {
+pub(super) struct OpenedSession {
     revision: u64,
     head: Head,
     record: SessionRecord,
@@ -74,7 +74,7 @@ fn instant_of(time: SystemTime) -> Instant {
     Instant::now().checked_sub(age).unwrap_or_else(Instant::now)
 }
 
-impl Shared {
+impl SharedSessions {
     fn new(
         store: Arc<dyn SharedSessionStore>,
         keys: SealingKeys,
@@ -172,29 +172,38 @@ impl Shared {
     }
 
     /// Loads and decrypts a session. `None` if the session does not exist, or if this replica cannot read it.
-    async fn load(&self, key: SessionKey) -> Result<Result<Opened, Loaded>, Unavailable> {
+    async fn load(
+        &self,
+        key: SessionKey,
+    ) -> Result<Result<OpenedSession, StoreEntry>, Unavailable> {
         if !self.store.is_connected() {
             return Err(Unavailable("there is no connection to the store".into()));
         }
         Ok(match self.store.load(key).await? {
-            Loaded::Present { revision, value } => match self.open_value(key, revision, &value) {
+            StoreEntry::Present { revision, value } => match self.open_value(key, revision, &value)
+            {
                 Some(opened) => Ok(opened),
                 None => {
                     self.report(
                         "read",
                         "it was stored with another key, or by another version of the server",
                     );
-                    Err(Loaded::Absent)
+                    Err(StoreEntry::Absent)
                 }
             },
             missing => Err(missing),
         })
     }
 
-    fn open_value(&self, key: SessionKey, revision: u64, value: &StoredValue) -> Option<Opened> {
+    fn open_value(
+        &self,
+        key: SessionKey,
+        revision: u64,
+        value: &StoredValue,
+    ) -> Option<OpenedSession> {
         let head = self.open_head(key, &value.head)?;
         let body = self.keys.unseal(&context("body", key), &value.body)?;
-        Some(Opened {
+        Some(OpenedSession {
             revision,
             head,
             record: SessionRecord::from_bytes(&body)?,

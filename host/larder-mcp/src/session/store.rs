@@ -14,8 +14,8 @@ use async_trait::async_trait;
 pub use file::FileSessionStore;
 pub use record::SessionRecord;
 pub use shared::{
-    Loaded, PeerMessage, PutError, ReplicaName, ReplyAddress, RequestError, SharedSessionStore,
-    StoreChange, StoredValue, Unavailable,
+    PeerMessage, PutError, ReplicaName, ReplyAddress, RequestError, SharedSessionStore,
+    StoreChange, StoreEntry, StoredValue, Unavailable,
 };
 
 use larder_model::name::{Digest, Teams};

@@ -37,7 +37,7 @@ pub struct Bounds {
 
 /// The part of a grant or grant request that the ceiling allows, and the lines that it denies.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Capped<T> {
+pub struct CappedGrant<T> {
     /// The part below the ceiling.
     pub allowed: T,
     /// The part above the ceiling, as lines.
@@ -46,7 +46,7 @@ pub struct Capped<T> {
 
 impl Ceiling {
     /// Restricts an operator's grant to this ceiling.
-    pub fn cap(&self, grant: &Grant) -> Capped<Grant> {
+    pub fn cap(&self, grant: &Grant) -> CappedGrant<Grant> {
         let mut allowed = grant.clone();
         let mut dirs = Vec::new();
         if let Some(bounds) = &self.bounds {
@@ -76,11 +76,11 @@ impl Ceiling {
             // is not followed.
             allowed.dirs = dirs;
         }
-        Capped { allowed, denied }
+        CappedGrant { allowed, denied }
     }
 
     /// Restricts a grant request to this ceiling, and adds the values of the secrets that it names.
-    pub fn cap_request(&self, request: GrantRequest) -> Capped<GrantRequest> {
+    pub fn cap_request(&self, request: GrantRequest) -> CappedGrant<GrantRequest> {
         let all = request.lines();
         let mut allowed = request;
         if let Some(bounds) = &self.bounds {
@@ -102,7 +102,7 @@ impl Ceiling {
             .map(|(secret, name)| (name, Some(secret)))
             .collect::<BTreeMap<_, _>>();
         let denied = &all - &allowed.lines();
-        Capped { allowed, denied }
+        CappedGrant { allowed, denied }
     }
 }
 

@@ -3,14 +3,14 @@
 use std::any::Any;
 use std::ops::Deref;
 
-use super::{Content, Rendered};
+use super::{Content, RenderCache};
 
 /// The contents that a read returned.
 #[derive(Debug, Default)]
 pub struct Contents {
     items: Box<[Content]>,
     /// The JSON of the contents, shared by all responses that contain them.
-    pub rendered: Rendered,
+    pub rendered: RenderCache,
     /// A value that is released with the contents.
     held: Option<Box<dyn Any + Send + Sync>>,
 }

@@ -17,7 +17,11 @@ pub trait SignatureVerifier: Any + fmt::Debug + Send + Sync {
 
     /// Returns the trusted signers of a subject: the component, or the manifest that names its digest. Fails if a
     /// signer is required and missing. Blocks the calling thread.
-    fn verify(&self, subject: &Bytes, found: &[FoundSignature]) -> Result<Vec<Signer>, Untrusted>;
+    fn verify(
+        &self,
+        subject: &Bytes,
+        found: &[FoundSignature],
+    ) -> Result<Vec<Signer>, SignatureRejection>;
 
     /// Returns the statement in a signature about this subject, with its signer, if it contains one.
     fn attestation(&self, subject: &Bytes, found: &FoundSignature) -> Option<Attestation>;
@@ -31,7 +35,7 @@ pub trait SignatureVerifier: Any + fmt::Debug + Send + Sync {
 
 /// Why a component is rejected.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Untrusted {
+pub struct SignatureRejection {
     /// The rule that is not fulfilled, for people.
     pub rule: String,
     /// Why the signatures that were found are not trusted.
@@ -51,7 +55,7 @@ impl SignatureVerifier for NoVerification {
         false
     }
 
-    fn verify(&self, _: &Bytes, _: &[FoundSignature]) -> Result<Vec<Signer>, Untrusted> {
+    fn verify(&self, _: &Bytes, _: &[FoundSignature]) -> Result<Vec<Signer>, SignatureRejection> {
         Ok(Vec::new())
     }
 
@@ -68,7 +72,7 @@ impl SignatureVerifier for NoVerification {
     }
 }
 
-impl fmt::Display for Untrusted {
+impl fmt::Display for SignatureRejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { rule, reasons } = self;
         match reasons.as_slice() {
@@ -85,9 +89,9 @@ impl fmt::Display for Untrusted {
     }
 }
 
-impl std::error::Error for Untrusted {}
+impl std::error::Error for SignatureRejection {}
 
-impl Untrusted {
+impl SignatureRejection {
     /// Returns whether a later verification of the same signatures may succeed.
     pub fn is_temporary(&self) -> bool {
         self.reasons.iter().any(Reason::is_temporary)

@@ -12,7 +12,7 @@ use crate::{Error, Image, Progress, Reference, Store, StoreError, Version};
 
 /// An image that is in the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pulled {
+pub struct PulledImage {
     /// The image, with the digest of its manifest.
     pub image: Image,
     /// The component in it.
@@ -36,7 +36,7 @@ impl Client {
         reference: &Reference,
         store: &Store,
         progress: &dyn Progress,
-    ) -> Result<Pulled, Error> {
+    ) -> Result<PulledImage, Error> {
         let _permit = self.0.pull_permit().await;
         let limit = self.access().limits.pull;
         let pull = Box::pin(self.pull_now(reference, store, progress));
@@ -50,7 +50,7 @@ impl Client {
         reference: &Reference,
         store: &Store,
         progress: &dyn Progress,
-    ) -> Result<Pulled, Error> {
+    ) -> Result<PulledImage, Error> {
         let image = match reference {
             Reference::Image(image) => image.clone(),
             Reference::Package(package) => self.newest(package).await?,
@@ -72,7 +72,7 @@ impl Client {
         self.pull_attachments(&image, digest, store).await?;
         // The manifest is stored last: if the store has the manifest, it also has the component.
         put(store, manifest.to_vec()).await?;
-        Ok(Pulled {
+        Ok(PulledImage {
             image,
             component,
             transferred,

@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 
 use crate::{Component, Error, Reference, Store, StoreError};
 use larder_core::source::{
-    Artifact, Blob, BlobRevision, Content, Fetched, Signatures, SignedSubject,
+    Artifact, Blob, BlobRevision, Content, FetchOutcome, Signatures, SignedSubject,
 };
 use larder_model::name::{Digest, ProviderName};
 use larder_runtime::file_fingerprint::FileFingerprint;
@@ -18,7 +18,7 @@ use larder_runtime::file_fingerprint::FileFingerprint;
 const MAX_MANIFEST: u64 = 4 << 20;
 
 /// A component in the store.
-struct Stored {
+struct StoredComponent {
     store: Store,
     digest: Digest,
     size: u64,
@@ -101,7 +101,7 @@ fn artifact(
     };
     let digest = component.component;
     let size = component.size;
-    let content = Stored {
+    let content = StoredComponent {
         store: store.clone(),
         digest,
         size,
@@ -127,13 +127,13 @@ pub(super) fn manifest_of(artifact: &Artifact) -> Option<Digest> {
     }
 }
 
-impl Content for Stored {
-    fn fetch(&self, limit: u64) -> io::Result<Fetched> {
+impl Content for StoredComponent {
+    fn fetch(&self, limit: u64) -> io::Result<FetchOutcome> {
         if self.size > limit {
-            return Ok(Fetched::TooLarge(self.size));
+            return Ok(FetchOutcome::TooLarge(self.size));
         }
         match self.store.read(&self.digest, limit) {
-            Ok(bytes) => Ok(Fetched::Bytes(bytes)),
+            Ok(bytes) => Ok(FetchOutcome::Bytes(bytes)),
             Err(error) => {
                 if let StoreError::Damaged(_) = error {
                     // If this fails too, the error below says what to do.
@@ -147,12 +147,12 @@ impl Content for Stored {
 }
 
 impl Content for Text {
-    fn fetch(&self, limit: u64) -> io::Result<Fetched> {
+    fn fetch(&self, limit: u64) -> io::Result<FetchOutcome> {
         let size = self.0.len() as u64;
         Ok(if size > limit {
-            Fetched::TooLarge(size)
+            FetchOutcome::TooLarge(size)
         } else {
-            Fetched::Bytes(self.0.clone())
+            FetchOutcome::Bytes(self.0.clone())
         })
     }
 }

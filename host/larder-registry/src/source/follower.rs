@@ -30,7 +30,7 @@ pub struct RegistryFollower {
 
 /// One reference, and how to check it.
 #[derive(Clone)]
-struct Followed {
+struct FollowedReference {
     client: Client,
     config: Arc<RegistryConfig>,
     name: ProviderName,
@@ -82,7 +82,7 @@ impl RegistryFollower {
                 return Vec::new();
             }
         };
-        let followed = |(name, component): (&ProviderName, &RegistryComponent)| Followed {
+        let followed = |(name, component): (&ProviderName, &RegistryComponent)| FollowedReference {
             client: client.clone(),
             config: config.clone(),
             name: name.clone(),
@@ -97,7 +97,7 @@ impl RegistryFollower {
             .collect()
     }
 
-    fn follow(&self, followed: Followed, drain: &Drain) -> AbortOnDropHandle<Option<()>> {
+    fn follow(&self, followed: FollowedReference, drain: &Drain) -> AbortOnDropHandle<Option<()>> {
         let name = format!("registry of {}{}", followed.name, self.of_team());
         let span = tracing::Span::current();
         let start = move || {
@@ -120,7 +120,7 @@ impl RegistryFollower {
     }
 }
 
-impl Followed {
+impl FollowedReference {
     async fn follow(&self) {
         let wanted = self.revisions.wanted(&self.name);
         let mut failures = 0_u32;

@@ -18,7 +18,7 @@ pub(super) struct Revisions(Mutex<Inner>);
 #[derive(Default)]
 struct Inner {
     store: Option<Store>,
-    known: BTreeMap<ProviderName, Known>,
+    known: BTreeMap<ProviderName, KnownReference>,
     /// Wake the followers.
     wanted: BTreeMap<ProviderName, Arc<Notify>>,
     /// Triggers a scan.
@@ -27,7 +27,7 @@ struct Inner {
 
 /// What is known about one reference.
 #[derive(Clone)]
-struct Known {
+struct KnownReference {
     reference: String,
     /// Whether the resolution was read from the store.
     is_read: bool,
@@ -36,7 +36,7 @@ struct Known {
     error: Option<String>,
 }
 
-impl Known {
+impl KnownReference {
     fn new(reference: String) -> Self {
         Self {
             reference,
@@ -199,7 +199,7 @@ impl Revisions {
         let known = inner
             .known
             .entry(name.clone())
-            .or_insert_with(|| Known::new(reference.clone()));
+            .or_insert_with(|| KnownReference::new(reference.clone()));
         if known.reference == reference {
             known.error = error;
         }
@@ -221,7 +221,7 @@ impl Revisions {
         config: &RegistryConfig,
         name: &ProviderName,
         component: &RegistryComponent,
-    ) -> Result<Known, String> {
+    ) -> Result<KnownReference, String> {
         let reference = component.reference.to_string();
         let known = self
             .lock()
@@ -235,8 +235,8 @@ impl Revisions {
         let store = self.store(config).map_err(|error| error.to_string())?;
         let resolution = store.resolution(&config.key(name, &component.reference));
         let resolution = resolution.map_err(|error| error.to_string())?;
-        let known = known.unwrap_or_else(|| Known::new(reference));
-        let known = Known {
+        let known = known.unwrap_or_else(|| KnownReference::new(reference));
+        let known = KnownReference {
             resolution: known.resolution.or(resolution),
             is_read: true,
             ..known
@@ -260,7 +260,7 @@ impl Revisions {
             let known = inner
                 .known
                 .entry(name.clone())
-                .or_insert_with(|| Known::new(reference.clone()));
+                .or_insert_with(|| KnownReference::new(reference.clone()));
             // The configuration has another reference by now.
             if known.reference != reference || known.resolution.as_ref() == Some(&resolution) {
                 return Ok(());

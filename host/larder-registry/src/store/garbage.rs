@@ -25,14 +25,14 @@ const NEW_CONTENT_AGE: Duration = Duration::from_secs(60 * 60);
 
 /// What garbage collection deleted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Collected {
+pub struct GarbageReport {
     /// The number of blobs.
     pub blobs: u64,
     /// The size of the blobs in bytes.
     pub bytes: u64,
 }
 
-impl Collected {
+impl GarbageReport {
     fn add(&mut self, other: Self) {
         self.blobs = self.blobs.saturating_add(other.blobs);
         self.bytes = self.bytes.saturating_add(other.bytes);
@@ -42,7 +42,7 @@ impl Collected {
 impl Store {
     /// Deletes content that is not new and has no references. This includes the stores of teams. Waits until no other
     /// process adds content. Blocks the calling thread.
-    pub fn collect_garbage(&self) -> Result<Collected, StoreError> {
+    pub fn collect_garbage(&self) -> Result<GarbageReport, StoreError> {
         self.collect_garbage_older_than(NEW_CONTENT_AGE)
     }
 
@@ -50,7 +50,7 @@ impl Store {
     pub(crate) fn collect_garbage_older_than(
         &self,
         age: Duration,
-    ) -> Result<Collected, StoreError> {
+    ) -> Result<GarbageReport, StoreError> {
         let mut collected = self.collect_own_garbage(age)?;
         for store in self.stores_of_teams()? {
             collected.add(store.collect_own_garbage(age)?);
@@ -70,11 +70,11 @@ impl Store {
         }
     }
 
-    fn collect_own_garbage(&self, age: Duration) -> Result<Collected, StoreError> {
+    fn collect_own_garbage(&self, age: Duration) -> Result<GarbageReport, StoreError> {
         self.require_writable()?;
         let _alone = self.lock_alone()?;
         let roots = self.roots()?;
-        let mut collected = Collected::default();
+        let mut collected = GarbageReport::default();
         let kept = self.reachable(roots);
         for item in self.items(BLOBS)? {
             let name = item.file_name().and_then(OsStr::to_str).unwrap_or_default();
@@ -84,7 +84,7 @@ impl Store {
             }
             let size = fs::metadata(&item).map_or(0, |metadata| metadata.len());
             self.delete(&item)?;
-            collected.add(Collected {
+            collected.add(GarbageReport {
                 blobs: 1,
                 bytes: size,
             });

@@ -169,12 +169,12 @@ fn garbage_is_what_nothing_refers_to() {
 
     assert_eq!(
         store.collect_garbage().unwrap(),
-        Collected::default(),
+        GarbageReport::default(),
         "everything is new"
     );
     assert_eq!(
         store.collect_garbage_older_than(NOW).unwrap(),
-        Collected { blobs: 1, bytes: 7 }
+        GarbageReport { blobs: 1, bytes: 7 }
     );
     assert!(!store.contains(&garbage) && !abandoned.exists());
     assert_eq!(
@@ -207,7 +207,7 @@ fn a_team_has_a_store_of_its_own_within_another() {
     ));
     assert_eq!(
         store.collect_garbage_older_than(NOW).unwrap(),
-        Collected { blobs: 1, bytes: 7 }
+        GarbageReport { blobs: 1, bytes: 7 }
     );
     assert!(!of_team.contains(&digest), "its garbage is collected too");
 }

@@ -188,25 +188,25 @@ mod tests {
     use super::*;
     use crate::metrics::TextFormat;
 
-    fn observed() -> Observed {
+    fn observed() -> Observation {
         let health = Health::default();
         let panics = TaskPanics::new(health.clone());
         let metrics = Metrics::default();
         panics.register_metrics(&metrics);
-        Observed {
+        Observation {
             health,
             metrics,
             drain: Drain::reporting(panics),
         }
     }
 
-    struct Observed {
+    struct Observation {
         health: Health,
         metrics: Metrics,
         drain: Drain,
     }
 
-    impl Observed {
+    impl Observation {
         fn problems(&self) -> Vec<String> {
             self.health
                 .problems()

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{MemoryUse, Refused, TeamMemory};
+use super::{ChargeError, MemoryUse, TeamMemory};
 use larder_model::resource::Caller;
 
 /// Memory that is charged to a team, and a part of it to a caller, until this value is dropped.
@@ -52,14 +52,14 @@ impl MemoryCharge {
 
     /// Charges more to the team, and to the caller if one is given and named. All charges to callers must be for the
     /// same caller. If the bytes do not fit, changes nothing.
-    pub fn grow(&mut self, caller: Option<&Caller>, bytes: u64) -> Result<(), Refused> {
+    pub fn grow(&mut self, caller: Option<&Caller>, bytes: u64) -> Result<(), ChargeError> {
         let caller = self.id(caller);
         self.try_grow(caller, bytes)
             .inspect_err(|_| self.count_refusal())
     }
 
     /// Charges more to the team, and to the caller that was charged before.
-    pub fn grow_again(&mut self, bytes: u64) -> Result<(), Refused> {
+    pub fn grow_again(&mut self, bytes: u64) -> Result<(), ChargeError> {
         self.try_grow(self.caller, bytes)
             .inspect_err(|_| self.count_refusal())
     }
@@ -70,7 +70,7 @@ impl MemoryCharge {
         caller: Option<&Caller>,
         needed: u64,
         ahead: u64,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), ChargeError> {
         let id = self.id(caller);
         self.try_grow(id, ahead.max(needed))
             .or_else(|_| self.grow(caller, needed))
@@ -84,11 +84,11 @@ impl MemoryCharge {
         self.team.budget().count_refusal(self.what);
     }
 
-    fn try_grow(&mut self, caller: Option<u64>, bytes: u64) -> Result<(), Refused> {
+    fn try_grow(&mut self, caller: Option<u64>, bytes: u64) -> Result<(), ChargeError> {
         let largest = self.team.largest_charge(caller);
         match self.bytes.checked_add(bytes) {
             Some(total) if total <= largest => self.team.add(self.what, caller, bytes)?,
-            _ => return Err(Refused::AboveLimit(largest)),
+            _ => return Err(ChargeError::AboveLimit(largest)),
         }
         self.bytes += bytes;
         if caller.is_some() {

@@ -15,7 +15,11 @@ fn teams<const N: usize>(budget: &MemoryBudget, names: [&str; N]) -> [TeamMemory
     names.map(|name| budget.team(&TeamName::parse(name).unwrap()))
 }
 
-fn charge(team: &TeamMemory, caller: Option<&Caller>, bytes: u64) -> Result<MemoryCharge, Refused> {
+fn charge(
+    team: &TeamMemory,
+    caller: Option<&Caller>,
+    bytes: u64,
+) -> Result<MemoryCharge, ChargeError> {
     team.charge(MemoryUse::Guests, caller, bytes)
 }
 
@@ -24,10 +28,13 @@ fn a_team_gets_half_of_what_the_others_leave() {
     let budget = MemoryBudget::new(100);
     let [a, b, c] = teams(&budget, ["a", "b", "c"]);
     let first = charge(&a, None, 50).unwrap();
-    assert_eq!(charge(&a, None, 1).unwrap_err(), Refused::Full);
+    assert_eq!(charge(&a, None, 1).unwrap_err(), ChargeError::Full);
     let second = charge(&b, None, 25).unwrap();
-    assert_eq!(charge(&b, None, 1).unwrap_err(), Refused::Full);
-    assert_eq!(charge(&c, None, 51).unwrap_err(), Refused::AboveLimit(50));
+    assert_eq!(charge(&b, None, 1).unwrap_err(), ChargeError::Full);
+    assert_eq!(
+        charge(&c, None, 51).unwrap_err(),
+        ChargeError::AboveLimit(50)
+    );
     let third = charge(&c, None, 12).unwrap();
     assert_eq!(budget.used(), 87);
     drop((first, second, third));
@@ -41,17 +48,17 @@ fn the_only_team_gets_everything_and_a_named_caller_half() {
     let ann = named("ann");
     let bob = named("bob");
     let all = charge(&team, None, 100).unwrap();
-    assert_eq!(charge(&team, None, 1).unwrap_err(), Refused::Full);
+    assert_eq!(charge(&team, None, 1).unwrap_err(), ChargeError::Full);
     drop(all);
     assert_eq!(
         charge(&team, None, 101).unwrap_err(),
-        Refused::AboveLimit(100)
+        ChargeError::AboveLimit(100)
     );
     let of_ann = charge(&team, Some(&ann), 50).unwrap();
-    assert_eq!(charge(&team, Some(&ann), 1).unwrap_err(), Refused::Full);
+    assert_eq!(charge(&team, Some(&ann), 1).unwrap_err(), ChargeError::Full);
     assert_eq!(
         charge(&team, Some(&bob), 51).unwrap_err(),
-        Refused::AboveLimit(50)
+        ChargeError::AboveLimit(50)
     );
     let of_bob = charge(&team, Some(&bob), 25).unwrap();
     drop((of_ann, of_bob));
@@ -66,14 +73,17 @@ fn a_part_has_a_limit_of_its_own() {
     let ann = named("ann");
     let one = charge(&of_part, Some(&ann), 20).unwrap();
     assert_eq!((part.used(), whole.used()), (20, 20));
-    assert_eq!(charge(&of_part, Some(&ann), 10).unwrap_err(), Refused::Full);
+    assert_eq!(
+        charge(&of_part, Some(&ann), 10).unwrap_err(),
+        ChargeError::Full
+    );
     // The caller's bytes in the part count in the whole.
     assert_eq!(
         charge(&of_whole, Some(&ann), 31).unwrap_err(),
-        Refused::Full
+        ChargeError::Full
     );
     let other = charge(&of_whole, None, 75).unwrap();
-    assert_eq!(charge(&of_part, None, 10).unwrap_err(), Refused::Full);
+    assert_eq!(charge(&of_part, None, 10).unwrap_err(), ChargeError::Full);
     assert_eq!(
         (part.used(), whole.used()),
         (20, 95),
@@ -92,7 +102,7 @@ fn a_charge_grows_shrinks_merges_and_splits() {
     let ann = named("ann");
     let mut one = charge(&team, None, 10).unwrap();
     one.grow(Some(&ann), 30).unwrap();
-    assert_eq!(one.grow(Some(&ann), 61), Err(Refused::AboveLimit(50)));
+    assert_eq!(one.grow(Some(&ann), 61), Err(ChargeError::AboveLimit(50)));
     one.shrink(20);
     assert_eq!(
         (

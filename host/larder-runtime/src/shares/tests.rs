@@ -10,7 +10,7 @@ fn teams<const N: usize>(guests: u32, names: [&str; N]) -> [TeamShares; N] {
     let several_teams = SeveralTeams::default();
     several_teams.set_team_count(N);
     let shares = Shares::new(
-        Configured {
+        ShareLimits {
             guests,
             code: 64,
             log: 64,

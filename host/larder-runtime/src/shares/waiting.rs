@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::oneshot;
 
-use super::{Account, Taken};
+use super::{Account, SharePermit};
 
 /// A waiting request, until the receiver of the part is dropped.
 #[derive(Debug)]
 pub(super) struct Waiter {
     pub(super) account: Arc<Account>,
     pub(super) amount: u64,
-    part: oneshot::Sender<Taken>,
+    part: oneshot::Sender<SharePermit>,
 }
 
 /// The waiting requests, in the order of their arrival.
@@ -30,7 +30,11 @@ impl WaitingList {
     }
 
     /// Adds a waiting request. Afterwards, [`Self::serve`] has to be called.
-    pub(super) fn join(&self, account: Arc<Account>, amount: u64) -> oneshot::Receiver<Taken> {
+    pub(super) fn join(
+        &self,
+        account: Arc<Account>,
+        amount: u64,
+    ) -> oneshot::Receiver<SharePermit> {
         let (part, received) = oneshot::channel();
         let mut waiters = self.lock();
         waiters.push(Waiter {
@@ -46,7 +50,7 @@ impl WaitingList {
     /// of these, the request whose team uses least comes first.
     pub(super) fn serve(
         &self,
-        take: impl Fn(&Waiter) -> Option<Taken>,
+        take: impl Fn(&Waiter) -> Option<SharePermit>,
         used: impl Fn(&Account) -> u64,
     ) {
         // A part whose request does not wait any more is dropped without the lock, because dropping it serves other
@@ -68,9 +72,9 @@ impl WaitingList {
 /// Returns the next request, and the part that it gets.
 fn next(
     waiters: &[Waiter],
-    take: impl Fn(&Waiter) -> Option<Taken>,
+    take: impl Fn(&Waiter) -> Option<SharePermit>,
     used: impl Fn(&Account) -> u64,
-) -> Option<(usize, Taken)> {
+) -> Option<(usize, SharePermit)> {
     let mut firsts: Vec<usize> = Vec::new();
     for (at, waiter) in waiters.iter().enumerate() {
         if !firsts

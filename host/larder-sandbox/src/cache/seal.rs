@@ -15,7 +15,9 @@ use sha2::Sha256;
 
 use larder_model::name::Digest;
 use larder_runtime::file_fingerprint::FileFingerprint;
-use larder_runtime::private_files::{self, ACCESSIBLE_TO_OTHERS, Untrusted, WRITABLE_BY_OTHERS};
+use larder_runtime::private_files::{
+    self, ACCESSIBLE_TO_OTHERS, FileTrustError, WRITABLE_BY_OTHERS,
+};
 
 /// Name of the file with the key, in the folder of the cache.
 const KEY_FILE: &str = "key";
@@ -69,18 +71,18 @@ pub(super) enum InvalidEntry {
     #[error("{0}")]
     Untrusted(&'static str),
     #[error("it {0}")]
-    NotPrivate(Untrusted),
+    NotPrivate(FileTrustError),
     #[error("its seal does not match: it was truncated, modified, or not written by this program")]
     Seal,
     #[error("the engine rejects it: {0}")]
     Rejected(String),
 }
 
-impl From<Untrusted> for InvalidEntry {
-    fn from(untrusted: Untrusted) -> Self {
+impl From<FileTrustError> for InvalidEntry {
+    fn from(untrusted: FileTrustError) -> Self {
         match untrusted {
-            Untrusted::Missing => Self::Missing,
-            Untrusted::Io(error) => Self::Unreadable(error),
+            FileTrustError::Missing => Self::Missing,
+            FileTrustError::Io(error) => Self::Unreadable(error),
             other => Self::NotPrivate(other),
         }
     }
@@ -238,7 +240,7 @@ impl Key {
 
 fn open_seal(path: &Path) -> Result<File, InvalidEntry> {
     private_files::open(path, WRITABLE_BY_OTHERS).map_err(|invalid| match invalid {
-        Untrusted::Missing => InvalidEntry::Untrusted("it has no seal"),
+        FileTrustError::Missing => InvalidEntry::Untrusted("it has no seal"),
         other => other.into(),
     })
 }

@@ -7,7 +7,7 @@ use crate::tier::Tier;
 use larder_model::name::TeamName;
 use larder_runtime::file_fingerprint::FileFingerprint;
 use larder_runtime::ledger::SeveralTeams;
-use larder_runtime::shares::{Configured, Shares};
+use larder_runtime::shares::{ShareLimits, Shares};
 
 /// The smallest component. The cache and the seals treat all components in the same way.
 const EMPTY_COMPONENT: &[u8] = b"\0asm\x0d\0\x01\0";
@@ -21,7 +21,7 @@ impl Cache {
 
 /// A team that can use this many bytes of code.
 fn only_team(code: u64) -> TeamShares {
-    let configured = Configured {
+    let configured = ShareLimits {
         code,
         ..Configured::default()
     };

@@ -77,26 +77,26 @@ pub(crate) fn limit_streams(
 ) -> wasmtime::Result<()> {
     let input = table.get_mut(input)?;
     let inner = std::mem::replace(input, Box::new(ClosedInputStream));
-    *input = Box::new(Received {
+    *input = Box::new(MeteredInputStream {
         inner,
         budget: budget.clone(),
     });
     let output = table.get_mut(output)?;
     let inner = std::mem::replace(output, Box::new(ClosedOutputStream));
-    *output = Box::new(Sent {
+    *output = Box::new(MeteredOutputStream {
         inner,
         budget: budget.clone(),
     });
     Ok(())
 }
 
-struct Received {
+struct MeteredInputStream {
     inner: DynInputStream,
     budget: Arc<ByteBudget>,
 }
 
 #[async_trait::async_trait]
-impl InputStream for Received {
+impl InputStream for MeteredInputStream {
     fn read(&mut self, size: usize) -> StreamResult<Bytes> {
         let bytes = self.inner.read(self.budget.allowed(size)?)?;
         self.budget.take(bytes.len());
@@ -110,19 +110,19 @@ impl InputStream for Received {
 }
 
 #[async_trait::async_trait]
-impl Pollable for Received {
+impl Pollable for MeteredInputStream {
     async fn ready(&mut self) {
         self.inner.ready().await;
     }
 }
 
-struct Sent {
+struct MeteredOutputStream {
     inner: DynOutputStream,
     budget: Arc<ByteBudget>,
 }
 
 #[async_trait::async_trait]
-impl OutputStream for Sent {
+impl OutputStream for MeteredOutputStream {
     fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
         let size = bytes.len();
         if self.budget.allowed(size)? < size {
@@ -152,7 +152,7 @@ impl OutputStream for Sent {
 }
 
 #[async_trait::async_trait]
-impl Pollable for Sent {
+impl Pollable for MeteredOutputStream {
     async fn ready(&mut self) {
         self.inner.ready().await;
     }

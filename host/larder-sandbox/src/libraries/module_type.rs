@@ -9,7 +9,7 @@ use wasmparser::{
     SectionLimited, TypeRef, TypeSectionReader, WasmFeatures,
 };
 
-use super::NotSplit;
+use super::SplitError;
 
 /// The number of items of each kind that a library has at most. The library of Python has 11,000 functions. The limit
 /// bounds the memory for the types of these items here, and the memory for each instance.
@@ -19,7 +19,10 @@ pub(super) const MAX_GLOBALS: u32 = 1_000;
 
 /// Returns the type of a module that is a library with at least `min_code` bytes of code. Returns none for other
 /// modules: modules with a memory or a table of their own, and modules that use types beyond WebAssembly 2.0.
-pub(super) fn library_type(module: &[u8], min_code: usize) -> Result<Option<ModuleType>, NotSplit> {
+pub(super) fn library_type(
+    module: &[u8],
+    min_code: usize,
+) -> Result<Option<ModuleType>, SplitError> {
     let mut items = Items::default();
     let mut parser = Parser::new(0);
     // With other features, a few bytes could represent many imports with long names.
@@ -73,7 +76,7 @@ fn has_too_many_items(payload: &Payload<'_>) -> bool {
 }
 
 /// Returns the types if all of them are types of functions.
-fn function_types(types: TypeSectionReader<'_>) -> Result<Option<Vec<FuncType>>, NotSplit> {
+fn function_types(types: TypeSectionReader<'_>) -> Result<Option<Vec<FuncType>>, SplitError> {
     let mut functions = Vec::new();
     for group in types {
         let group = group?;
@@ -104,7 +107,7 @@ struct Items<'a> {
 }
 
 impl Items<'_> {
-    fn module_type(&self) -> Result<ModuleType, NotSplit> {
+    fn module_type(&self) -> Result<ModuleType, SplitError> {
         let mut module_type = ModuleType::new();
         for function in &self.types {
             let function = RoundtripReencoder.func_type(function.clone())?;
@@ -117,7 +120,7 @@ impl Items<'_> {
         for import in &self.imports {
             // The imports of a type of a module have different names.
             if !names.insert((import.module, import.name)) {
-                return Err(NotSplit);
+                return Err(SplitError);
             }
             module_type.import(
                 import.module,
@@ -137,7 +140,7 @@ impl Items<'_> {
         &self,
         export: &Export<'_>,
         imported: &ImportedTypes,
-    ) -> Result<EntityType, NotSplit> {
+    ) -> Result<EntityType, SplitError> {
         let imported = imported.of_kind(export.kind);
         let index = export.index as usize;
         let Some(defined) = index.checked_sub(imported.len()) else {
@@ -149,13 +152,13 @@ impl Items<'_> {
                 .get(defined)
                 .copied()
                 .map(EntityType::Function)
-                .ok_or(NotSplit),
+                .ok_or(SplitError),
             ExternalKind::Global => {
-                let global = self.globals.get(defined).copied().ok_or(NotSplit)?;
+                let global = self.globals.get(defined).copied().ok_or(SplitError)?;
                 Ok(EntityType::Global(RoundtripReencoder.global_type(global)?))
             }
             // Libraries define no other items.
-            _ => Err(NotSplit),
+            _ => Err(SplitError),
         }
     }
 }

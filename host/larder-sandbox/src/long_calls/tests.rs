@@ -5,8 +5,8 @@ use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
 use super::*;
+use crate::call_thread::{is_long_call_thread, move_to_long_call_thread};
 use crate::guest_config::GuestConfig;
-use crate::place::{is_long_call_thread, move_to_long_call_thread};
 use larder_runtime::metrics::process::thread_cpu_time;
 
 fn long_calls() -> LongCalls {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::job::{Job, JobQueue};
-use crate::place::become_long_call_thread;
+use crate::call_thread::become_long_call_thread;
 use crate::ticker::LongRunReports;
 use larder_runtime::low_priority_threads::lower_priority;
 use larder_runtime::turns::{EQUAL_WEIGHT, Schedule};

@@ -4,7 +4,7 @@
 use parking_lot::{Mutex, MutexGuard};
 
 use super::RequestError;
-use larder_runtime::memory_budget::{MemoryCharge, Refused};
+use larder_runtime::memory_budget::{ChargeError, MemoryCharge};
 
 /// Bodies up to this size together are not charged to the memory budget.
 const FREE_BYTES: u64 = 64 << 10;
@@ -44,7 +44,7 @@ impl BodyBudget {
 }
 
 impl State {
-    fn hold(&mut self, bytes: u64) -> Result<(), Refused> {
+    fn hold(&mut self, bytes: u64) -> Result<(), ChargeError> {
         let charged = (self.held + bytes).saturating_sub(FREE_BYTES);
         self.charge
             .grow_again(charged.saturating_sub(self.charge.bytes()))?;

@@ -94,7 +94,7 @@ impl Provider {
 
     /// Checks whether a URI within the provider's claims is one of its resources.
     pub async fn match_uri(&self, permit: Permit, uri: &Uri) -> Result<Option<Match>, CallError> {
-        let guest_call = guest_calls::Matching(uri.clone());
+        let guest_call = guest_calls::MatchUri(uri.clone());
         let convert = |_: Arc<GuestConfig>, found: Option<_>| async move {
             found.map(template_match).transpose()
         };
@@ -155,7 +155,7 @@ impl Provider {
             uri_prefix: query.uri_prefix,
             kind: query.kind,
         };
-        let convert = move |config: Arc<GuestConfig>, listed: guest_calls::Listed| async move {
+        let convert = move |config: Arc<GuestConfig>, listed: guest_calls::ListAnswer| async move {
             let page = listed.page.map_err(|error| config.redacted_error(error))?;
             let max = config.grant.limits.page_entries;
             let page = entry_page(page, max, &config.grant.secrets).await?;
@@ -284,7 +284,7 @@ impl Provider {
             Err(error) => return (Err(error), None),
         };
         let until = permit.time_limit().map(|limit| limit.until);
-        let guest_call = guest_calls::Converted {
+        let guest_call = guest_calls::ConvertedCall {
             guest_call,
             convert,
             checks,

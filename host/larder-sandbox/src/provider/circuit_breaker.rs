@@ -53,7 +53,7 @@ pub(super) struct Attempt<'a> {
 
 /// The circuit was opened just now. The value is how long it is open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct CircuitOpened(pub(super) Duration);
+pub(super) struct CircuitTrip(pub(super) Duration);
 
 impl CircuitBreaker {
     /// Creates the circuit breaker of calls that are all about the same subject.
@@ -135,7 +135,7 @@ impl Attempt<'_> {
     }
 
     /// Reports a fault of a call about this subject. Returns whether the fault opened the circuit.
-    pub(super) fn faulted(self, subject: &str) -> Option<CircuitOpened> {
+    pub(super) fn faulted(self, subject: &str) -> Option<CircuitTrip> {
         self.faulted_at(Instant::now(), subject)
     }
 
@@ -155,7 +155,7 @@ impl Attempt<'_> {
         }
     }
 
-    fn faulted_at(self, now: Instant, subject: &str) -> Option<CircuitOpened> {
+    fn faulted_at(self, now: Instant, subject: &str) -> Option<CircuitTrip> {
         let breaker = self.breaker;
         let faults = breaker.faults.fetch_add(1, Relaxed) + 1;
         let mut state = breaker.state();
@@ -181,7 +181,7 @@ impl Attempt<'_> {
         state.last_open_time = time;
         state.open_until = Some(now + jittered(time));
         breaker.is_open.store(true, Relaxed);
-        Some(CircuitOpened(time))
+        Some(CircuitTrip(time))
     }
 }
 
@@ -212,7 +212,7 @@ mod tests {
     use super::*;
 
     /// Reports faults with different subjects until the circuit opens.
-    fn trip(breaker: &CircuitBreaker, now: Instant) -> Option<CircuitOpened> {
+    fn trip(breaker: &CircuitBreaker, now: Instant) -> Option<CircuitTrip> {
         (0..100).find_map(|n| {
             breaker
                 .attempt_at(now)
@@ -238,7 +238,7 @@ mod tests {
             }
         }
         breaker.attempt_at(now).unwrap().answered_at(|| now);
-        assert_eq!(trip(&breaker, now), Some(CircuitOpened(INITIAL_OPEN_TIME)));
+        assert_eq!(trip(&breaker, now), Some(CircuitTrip(INITIAL_OPEN_TIME)));
         let wait = breaker.attempt_at(now).unwrap_err();
         assert!(
             wait >= INITIAL_OPEN_TIME && wait < INITIAL_OPEN_TIME * 5 / 4,
@@ -317,13 +317,13 @@ mod tests {
         breaker.attempt_at(now).unwrap().answered_at(|| now);
         assert_eq!(
             trip(&breaker, now + MAX_OPEN_TIME),
-            Some(CircuitOpened(MAX_OPEN_TIME))
+            Some(CircuitTrip(MAX_OPEN_TIME))
         );
         now += MAX_OPEN_TIME * 3;
         breaker.attempt_at(now).unwrap().answered_at(|| now);
         assert_eq!(
             trip(&breaker, now + MAX_OPEN_TIME * 11),
-            Some(CircuitOpened(INITIAL_OPEN_TIME))
+            Some(CircuitTrip(INITIAL_OPEN_TIME))
         );
     }
 }

@@ -1,13 +1,13 @@
 //! The calls of the contract's functions, as [`GuestCall`]s.
 
 mod checks;
-mod converted;
+mod converted_call;
 mod interactive;
 
 use parking_lot::Mutex;
 
 pub(super) use self::checks::{CallChecks, NoChecks};
-pub(super) use self::converted::Converted;
+pub(super) use self::converted_call::ConvertedCall;
 pub(super) use self::interactive::{
     CallTool, CompleteArgument, GetPrompt, ListPrompts, ListTools, Search, Settings,
 };
@@ -56,14 +56,14 @@ impl GuestCall for Describe {
 pub(super) struct List(pub(super) wit::ListQuery);
 
 /// The answer to [`List`].
-pub(super) struct Listed {
+pub(super) struct ListAnswer {
     pub(super) page: Answer<wit::EntryPage>,
     /// Names of files that the guest could not read, because they are not UTF-8.
     pub(super) unreadable_names: u64,
 }
 
 impl GuestCall for List {
-    type Output = Listed;
+    type Output = ListAnswer;
     const OPERATION: &'static str = "list";
 
     fn answer_size(answer: &Self::Output) -> usize {
@@ -95,7 +95,7 @@ impl GuestCall for List {
         let page = functions
             .call_list_resources(&mut *guest.store, &self.0)
             .await?;
-        Ok(Listed {
+        Ok(ListAnswer {
             page,
             unreadable_names: guest.store.data().unreadable_names,
         })
@@ -129,9 +129,9 @@ impl GuestCall for Templates {
     }
 }
 
-pub(super) struct Matching(pub(super) Uri);
+pub(super) struct MatchUri(pub(super) Uri);
 
-impl GuestCall for Matching {
+impl GuestCall for MatchUri {
     type Output = Option<wit::TemplateMatch>;
     const OPERATION: &'static str = "match";
 

@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use super::circuit_breaker::{Attempt, CircuitOpened};
+use super::circuit_breaker::{Attempt, CircuitTrip};
 use super::{CallError, Provider};
 use crate::fault::FaultKind;
 use larder_model::policy::Permit;
@@ -127,7 +127,7 @@ impl<'a> InstrumentedCall<'a> {
 
 impl Provider {
     /// Logs that such calls are not made for a time.
-    pub(super) fn log_circuit_opened(&self, calls: &str, CircuitOpened(time): CircuitOpened) {
+    pub(super) fn log_circuit_opened(&self, calls: &str, CircuitTrip(time): CircuitTrip) {
         self.record_circuit_event(calls, time);
         let team = self.team().non_default();
         let provider = self.name().as_str();

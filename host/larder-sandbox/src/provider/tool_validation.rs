@@ -11,9 +11,9 @@ use serde_json::Value;
 
 use super::CallError;
 use super::guest_calls::CallChecks;
+use crate::call_thread::move_to_long_call_thread;
 use crate::fault::timeout_fault;
 use crate::guest_config::{GuestConfig, Lease};
-use crate::place::move_to_long_call_thread;
 use larder_model::input::Answer;
 use larder_model::tool::ToolResult;
 use larder_runtime::deadline::with_deadline;

@@ -52,7 +52,7 @@ enum Cause {
 }
 
 /// The result of a check.
-struct Checked {
+struct CheckOutcome {
     next_check: Duration,
     /// The result of a reload; none if there was no reload, or if the file is still changing.
     result: Option<Result<(), String>>,
@@ -95,7 +95,7 @@ impl WatchedFile {
                 () = drain.stopping() => return,
                 checked = check => checked,
             };
-            let Checked { next_check, result } =
+            let CheckOutcome { next_check, result } =
                 match checked.map_err(tokio::task::JoinError::try_into_panic) {
                     Ok((returned, checked)) => {
                         watcher = returned;
@@ -164,8 +164,8 @@ impl FileWatcher {
 
     /// Checks the file and returns the delay until the next check. A file that is still being written may already be
     /// valid, so the action waits until the file has not changed for `SETTLE_TIME`.
-    fn check(&mut self, cause: Cause, action: &dyn Fn() -> Result<(), String>) -> Checked {
-        let wait = |next_check| Checked {
+    fn check(&mut self, cause: Cause, action: &dyn Fn() -> Result<(), String>) -> CheckOutcome {
+        let wait = |next_check| CheckOutcome {
             next_check,
             result: None,
         };
@@ -192,7 +192,7 @@ impl FileWatcher {
             return wait(self.file.scan_interval);
         }
         let result = self.apply(fingerprint, action);
-        Checked {
+        CheckOutcome {
             next_check: self.file.scan_interval,
             result: Some(result),
         }

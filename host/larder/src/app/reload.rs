@@ -12,7 +12,7 @@ use super::file_watcher::{ReloadRequest, WatchedFile};
 use super::team_collisions;
 use super::teams::{RunningTeams, TeamChanges};
 use crate::config::{self, Config, ConfigReload, SecretFiles};
-use larder_admin::Reloaded;
+use larder_admin::ReloadReport;
 use larder_core::audit::{AuditEvent, AuditLog};
 use larder_core::gateway::Gateway;
 use larder_core::telemetry::Telemetry;
@@ -198,7 +198,7 @@ impl Reloader {
     }
 
     /// Does the same as [`Self::trigger`], reads the file even if it has not changed, and returns the result.
-    pub(super) async fn reload(&self) -> Reloaded {
+    pub(super) async fn reload(&self) -> ReloadReport {
         self.scan_and_reopen();
         let mut errors = Vec::new();
         if self.running.borrow().file.is_some() {
@@ -208,7 +208,7 @@ impl Reloader {
             }
         }
         let needs_restart = self.needs_restart.borrow().clone();
-        Reloaded {
+        ReloadReport {
             ok: errors.is_empty(),
             errors,
             needs_restart,

@@ -18,7 +18,7 @@ use super::teams::RunningTeams;
 use super::{App, RunError};
 use crate::config::Config;
 use crate::text_indexes::TextIndexes;
-use larder_admin::{Admin, FetchError, Folders, Issuer, ReloadTrigger, Reloaded, Sources};
+use larder_admin::{Admin, FetchError, Folders, Issuer, ReloadReport, ReloadTrigger, Sources};
 use larder_core::audit::AuditLog;
 use larder_core::gateway::Gateway;
 use larder_core::reconcile::StartLimits;
@@ -338,7 +338,7 @@ fn reload_trigger(reloader: &Arc<OnceLock<Arc<Reloader>>>) -> ReloadTrigger {
         async move {
             match reloader {
                 Some(reloader) => reloader.reload().await,
-                None => Reloaded {
+                None => ReloadReport {
                     errors: vec!["the server is starting: try again later".into()],
                     ..Reloaded::default()
                 },

@@ -92,17 +92,20 @@ impl Approve {
         if pending.is_empty() && !self.reject {
             pending = rejected(&approvals, name)?;
         }
-        let described: Vec<_> = pending.iter().map(|(_, one)| Described::of(one)).collect();
+        let described: Vec<_> = pending
+            .iter()
+            .map(|(_, one)| RequestDescription::of(one))
+            .collect();
         if let Some(why) = self.not_applicable(name, &described) {
             out::note(&why);
             return Ok(Outcome::Negative);
         }
-        pending.retain(|(_, one)| self.is_meant(&Described::of(one)));
+        pending.retain(|(_, one)| self.is_meant(&RequestDescription::of(one)));
         self.decide_here(&pending, &config.audit)
     }
 
     /// Returns why the command cannot be applied to these requests. `None` if it can be applied.
-    fn not_applicable(&self, name: &str, pending: &[Described<'_>]) -> Option<String> {
+    fn not_applicable(&self, name: &str, pending: &[RequestDescription<'_>]) -> Option<String> {
         if pending.is_empty() {
             return Some(format!(
                 "larder: nothing is pending approval for {name}; requests are recorded by a running server"
@@ -120,7 +123,7 @@ impl Approve {
     }
 
     /// Says why none of these requests is what the operator saw. `None` if one is.
-    fn wrong_request(&self, pending: &[Described<'_>]) -> Option<String> {
+    fn wrong_request(&self, pending: &[RequestDescription<'_>]) -> Option<String> {
         if !pending.iter().any(|one| self.is_digest(one.digest)) {
             let found: Vec<_> = pending.iter().map(|one| short(one.digest)).collect();
             let found = found.join(", ");
@@ -212,7 +215,7 @@ impl Approve {
             .is_none_or(|wanted| digest.starts_with(wanted))
     }
 
-    fn is_meant(&self, one: &Described<'_>) -> bool {
+    fn is_meant(&self, one: &RequestDescription<'_>) -> bool {
         self.is_digest(one.digest)
             && self
                 .id
@@ -222,7 +225,7 @@ impl Approve {
 }
 
 /// What decides whether the command applies to a request.
-struct Described<'a> {
+struct RequestDescription<'a> {
     team: &'a str,
     digest: &'a str,
     id: String,
@@ -230,7 +233,7 @@ struct Described<'a> {
     shown: String,
 }
 
-impl<'a> Described<'a> {
+impl<'a> RequestDescription<'a> {
     fn of(record: &'a PendingApprovalRecord) -> Self {
         let PendingApprovalRecord { team, digest, .. } = record;
         Self {

@@ -19,7 +19,7 @@ use super::error::CommandError;
 use super::table::Table;
 use super::team::TeamArg;
 use super::{Outcome, guest_stderr, log, out, sanitize, state_folder};
-use crate::app::{App, Provider, Rejected, Served, missing_state};
+use crate::app::{App, Provider, RejectedComponent, ServingReport, missing_state};
 use crate::config::{self, Config, ConfigError, Overrides, Team};
 use larder_mcp::ListenAddress;
 
@@ -72,7 +72,7 @@ struct Findings {
     /// The grants of each provider that has grants or requests grants.
     grants: Vec<GrantReport>,
     #[serde(flatten)]
-    served: Served,
+    served: ServingReport,
 }
 
 impl Check {
@@ -162,7 +162,7 @@ impl Findings {
             .extend(warnings.map(|warning| warning.in_file(Some(&file))));
     }
 
-    fn add_served(&mut self, served: Served) {
+    fn add_served(&mut self, served: ServingReport) {
         let providers = served.providers.iter();
         let empty = providers.filter(|provider| provider.has_no_content);
         self.warnings.extend(empty.map(no_content));
@@ -323,7 +323,7 @@ impl Findings {
     }
 }
 
-fn note_rejected(rejected: &Rejected) {
+fn note_rejected(rejected: &RejectedComponent) {
     let name = rejected.full_name();
     out::note(&format!("{name} is rejected: {}", rejected.reason));
     guest_stderr::note(&name, &rejected.stderr);

@@ -14,7 +14,7 @@ use super::team::TeamArg;
 use super::{Outcome, out, sanitize, state_folder};
 use crate::config::{self, Overrides, Team};
 use crate::text_indexes::TextIndexes;
-use larder_admin::Forgotten;
+use larder_admin::ForgetReport;
 use larder_client as client;
 use larder_core::audit::{self, AuditEvent, AuditLog};
 use larder_core::search_index::IndexProgress;
@@ -170,16 +170,16 @@ impl Forget {
         let forgotten: serde_json::Value = builder
             .forget(&url, team.as_str(), self.name.as_str())
             .await?;
-        let forgotten: Forgotten =
+        let forgotten: ForgetReport =
             serde_json::from_value(forgotten).map_err(|_| client::ClientError::NotStatus(url))?;
         match forgotten {
-            Forgotten {
+            ForgetReport {
                 ok: true,
                 keys: 0,
                 documents: 0,
                 ..
             } => Ok(self.nothing_stored(team)),
-            Forgotten {
+            ForgetReport {
                 ok: true,
                 keys,
                 bytes,
@@ -190,7 +190,7 @@ impl Forget {
                 bytes,
                 documents,
             })),
-            Forgotten { error, .. } => Ok(not_deleted(&error.unwrap_or_default())),
+            ForgetReport { error, .. } => Ok(not_deleted(&error.unwrap_or_default())),
         }
     }
 

@@ -2,9 +2,9 @@
 
 mod component_info;
 mod interfaces;
-mod published;
 #[cfg(feature = "registry")]
 mod pulled;
+mod registry_metadata;
 mod render;
 mod signatures;
 
@@ -25,11 +25,11 @@ pub(super) use component_info::ComponentInfo;
 pub(super) use component_info::Metadata;
 use larder_model::name::Digest;
 use larder_model::signature::{NoVerification, SignatureVerifier};
-pub(super) use published::Published;
-#[cfg(feature = "registry")]
-pub(super) use published::Statement;
 #[cfg(feature = "registry")]
 pub(super) use pulled::examine_published;
+pub(super) use registry_metadata::RegistryMetadata;
+#[cfg(feature = "registry")]
+pub(super) use registry_metadata::Statement;
 
 /// Show what a component imports, requests and offers
 ///
@@ -70,7 +70,7 @@ pub(super) struct Findings {
     stderr: Vec<String>,
     /// What a registry stores in addition to the component.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    published: Option<Published>,
+    published: Option<RegistryMetadata>,
     /// What the NAME.toml of the component requests, and which of these requests are granted. None if it requests
     /// nothing.
     grants: Option<GrantReport>,
@@ -131,7 +131,7 @@ async fn examine(
     bytes: &[u8],
     grants: Option<GrantReport>,
 ) -> Result<Findings, CommandError> {
-    let Loaded {
+    let LoadReport {
         offers,
         interfaces,
         rejected,
@@ -192,7 +192,7 @@ fn nobody() -> Arc<dyn SignatureVerifier> {
 }
 
 /// The results of loading a component.
-struct Loaded {
+struct LoadReport {
     offers: Option<Provider>,
     interfaces: Interfaces,
     rejected: Option<String>,
@@ -201,7 +201,7 @@ struct Loaded {
 }
 
 /// Loads a component as `larder serve` would, in a temporary folder.
-async fn run_alone(path: &Path, bytes: &[u8]) -> Result<Loaded, CommandError> {
+async fn run_alone(path: &Path, bytes: &[u8]) -> Result<LoadReport, CommandError> {
     let folder = temp_plugins::create(path, bytes)?;
     let config = config::without_file(folder.path(), &Overrides::default())?;
     log::start_quietly(&config.log);
@@ -216,7 +216,7 @@ async fn run_alone(path: &Path, bytes: &[u8]) -> Result<Loaded, CommandError> {
         stderr = rejected.stderr;
         rejected.reason
     });
-    Ok(Loaded {
+    Ok(LoadReport {
         offers,
         interfaces,
         rejected,

@@ -31,10 +31,10 @@ pub(super) use verify::Verify;
 
 use super::Outcome;
 use super::error::CommandError;
-use super::inspect::{Findings, Inspect, Published, Statement, examine_published};
+use super::inspect::{Findings, Inspect, RegistryMetadata, Statement, examine_published};
 use context::{ContextArgs, TeamAccess, component_bytes};
 use larder_model::name::ProviderName;
-use larder_registry::{Pulled, Reference, Store};
+use larder_registry::{PulledImage, Reference, Store};
 
 /// Returns the argument as a reference, unless it names a file.
 pub(super) fn reference_of(argument: &Path) -> Option<Reference> {
@@ -61,7 +61,7 @@ async fn examine(
     store: &Store,
     name: &str,
     reference: &Reference,
-    pulled: &Pulled,
+    pulled: &PulledImage,
 ) -> Result<Findings, CommandError> {
     let bytes = component_bytes(store, &pulled.component)?;
     let published = published(team, store, pulled)?;
@@ -78,8 +78,8 @@ async fn examine(
 fn published(
     team: &TeamAccess<'_>,
     store: &Store,
-    pulled: &Pulled,
-) -> Result<Published, CommandError> {
+    pulled: &PulledImage,
+) -> Result<RegistryMetadata, CommandError> {
     let (signer, untrusted) = match team.signer(&pulled.component, store)? {
         Ok(signer) => (signer, None),
         Err(untrusted) => (None, Some(untrusted)),
@@ -92,7 +92,7 @@ fn published(
         .documents(&pulled.component.manifest)?
         .into_iter()
         .map(Statement::from);
-    Ok(Published {
+    Ok(RegistryMetadata {
         image: pulled.image.to_string(),
         annotations: pulled.component.annotations.clone(),
         signer,

@@ -6,7 +6,7 @@ use super::admin_args::AdminArgs;
 use super::error::CommandError;
 use super::server_address::ServerAddress;
 use super::{Outcome, out, sanitize};
-use larder_admin::Reloaded;
+use larder_admin::ReloadReport;
 use larder_client as client;
 
 /// Make a running server read its configuration again and scan its plugins folders
@@ -41,8 +41,8 @@ impl Reload {
     }
 }
 
-fn show(reloaded: &Reloaded) {
-    let Reloaded {
+fn show(reloaded: &ReloadReport) {
+    let ReloadReport {
         ok,
         errors,
         needs_restart,

@@ -8,7 +8,7 @@ use super::error::CommandError;
 use super::log::ProcessLog;
 use super::team::TeamArg;
 use super::{Outcome, log, out};
-use crate::app::{self, App, IfInUse, InheritedSockets, Provider, Served};
+use crate::app::{self, App, IfInUse, InheritedSockets, Provider, ServingReport};
 use crate::config::{self, AdminAddress, Config, LogFormat, Overrides};
 use larder_mcp::{ListenAddress, Listener};
 use larder_runtime::log_limit::shorten;
@@ -128,7 +128,7 @@ const MAX_NOTES: usize = 20;
 /// The maximum number of lines about components that are not served.
 const MAX_NOT_SERVED: usize = 100;
 
-fn announce(at: &str, served: &Served, problems: &[String], format: LogFormat) {
+fn announce(at: &str, served: &ServingReport, problems: &[String], format: LogFormat) {
     match format {
         LogFormat::Text => {
             for line in lines(at, served, problems) {
@@ -140,7 +140,7 @@ fn announce(at: &str, served: &Served, problems: &[String], format: LogFormat) {
     served.providers.iter().for_each(log_notes);
 }
 
-fn log_summary(at: &str, served: &Served, problems: &[String]) {
+fn log_summary(at: &str, served: &ServingReport, problems: &[String]) {
     tracing::info!(
         at,
         providers = served.providers.len(),
@@ -166,7 +166,7 @@ fn log_notes(provider: &Provider) {
     }
 }
 
-fn lines(at: &str, served: &Served, problems: &[String]) -> Vec<String> {
+fn lines(at: &str, served: &ServingReport, problems: &[String]) -> Vec<String> {
     let mut lines = vec![format!("larder {} serves {at}", env!("CARGO_PKG_VERSION"))];
     let providers = served.providers.iter();
     let names = providers.clone().map(|provider| provider.full_name().len());
@@ -196,23 +196,23 @@ mod tests {
     use expect_test::{Expect, expect};
 
     use super::*;
-    use crate::app::{Provider, Rejected};
+    use crate::app::{Provider, RejectedComponent};
 
-    fn check(served: &Served, problems: &[String], expected: Expect) {
+    fn check(served: &ServingReport, problems: &[String], expected: Expect) {
         expected.assert_eq(&lines("http://127.0.0.1:7878/mcp", served, problems).join("\n"));
     }
 
     #[test]
     fn announces_what_is_served() {
         check(
-            &Served::default(),
+            &ServingReport::default(),
             &[],
             expect![[r#"
             larder 0.1.0 serves http://127.0.0.1:7878/mcp
               no components yet: put a component (NAME.wasm) into the plugins folder to serve it"#]],
         );
         check(
-            &Served::default(),
+            &ServingReport::default(),
             &["team default: not loaded yet: slow.wasm".into()],
             expect![[r#"
             larder 0.1.0 serves http://127.0.0.1:7878/mcp
@@ -223,10 +223,10 @@ mod tests {
             resources: vec![String::new(); count],
             ..Provider::default()
         };
-        let served = Served {
+        let served = ServingReport {
             providers: vec![provider("files", 12), provider("conformance", 1)],
             pending_approval: vec![],
-            rejected: vec![Rejected {
+            rejected: vec![RejectedComponent {
                 team: None,
                 file: "odd.wasm".into(),
                 digest: None,

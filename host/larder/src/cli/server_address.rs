@@ -79,7 +79,7 @@ pub(super) struct ServerAddress {
 }
 
 /// A value, and its source.
-type Sourced<T> = (T, String);
+type SourcedValue<T> = (T, String);
 
 impl ServerArgs {
     /// The address in a configuration file.
@@ -145,7 +145,7 @@ fn address(
     option: Option<String>,
     configured: Option<&ConfiguredAddress>,
     file: &Path,
-) -> Sourced<String> {
+) -> SourcedValue<String> {
     if let Some(url) = option {
         return (url, "the command line".into());
     }
@@ -161,8 +161,8 @@ fn address(
 fn find_token(
     kind: &AddressKind,
     given: GivenToken,
-    configured: Option<Sourced<&Path>>,
-) -> Result<Option<Sourced<String>>, CommandError> {
+    configured: Option<SourcedValue<&Path>>,
+) -> Result<Option<SourcedValue<String>>, CommandError> {
     if let Some(token) = given.token {
         return Ok(Some((token, "from the command line".into())));
     }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use larder_core::audit::{NotRecorded, OnFull, Target};
+use larder_core::audit::{AuditWriteError, OnFull, Target};
 use larder_core::gateway::Error;
 use larder_runtime::metrics::Outcome;
 
@@ -144,7 +144,7 @@ async fn a_read_waits_for_the_log_for_a_limited_time() {
     };
     let (read, ()) = tokio::join!(read, minute);
     assert!(
-        matches!(read, Err(Error::AuditClosed(NotRecorded::Blocked))),
+        matches!(read, Err(Error::AuditClosed(AuditWriteError::Blocked))),
         "{read:?}"
     );
     drop(_full);

@@ -123,11 +123,11 @@ pub(crate) fn from_now(seconds: i64) -> i64 {
 /// A running issuer.
 pub(crate) struct Issuer {
     pub(crate) url: String,
-    served: Arc<Served>,
+    served: Arc<IssuerState>,
 }
 
 #[derive(Default)]
-struct Served {
+struct IssuerState {
     url: String,
     keys: Mutex<Option<Value>>,
     key_requests: AtomicUsize,
@@ -138,7 +138,7 @@ impl Issuer {
     pub(crate) async fn start(drain: &Drain, keys: Value) -> Self {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/realm", listener.local_addr().unwrap());
-        let served = Arc::new(Served {
+        let served = Arc::new(IssuerState {
             url: url.clone(),
             keys: Mutex::new(Some(keys)),
             key_requests: AtomicUsize::new(0),
@@ -183,7 +183,7 @@ impl Issuer {
     }
 }
 
-async fn respond(State(served): State<Arc<Served>>, request: Request) -> (StatusCode, String) {
+async fn respond(State(served): State<Arc<IssuerState>>, request: Request) -> (StatusCode, String) {
     match request.uri().path() {
         "/.well-known/openid-configuration/realm" => {
             let metadata =

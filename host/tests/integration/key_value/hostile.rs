@@ -20,7 +20,7 @@ const KINDS: [KeyValueResult; 3] = [
 ];
 
 /// The operations of a flood.
-struct Flooded {
+struct FloodReport {
     /// How its calls ended.
     ends: [String; 2],
     time: Duration,
@@ -61,7 +61,7 @@ async fn use_neighbour(server: &TestServer, count: impl Fn() -> u64) -> u64 {
 
 /// Makes two calls that use the store as much as they can within these limits. In the meantime, makes calls of the
 /// other provider.
-async fn flood(how: &str, timeout: Duration, cpu_time: Duration) -> Flooded {
+async fn flood(how: &str, timeout: Duration, cpu_time: Duration) -> FloodReport {
     let server = start(timeout, cpu_time).await;
     for n in 0..100 {
         read(
@@ -105,7 +105,7 @@ async fn flood(how: &str, timeout: Duration, cpu_time: Duration) -> Flooded {
     assert!(stored < 4 << 20, "{stored}");
     let [written, refused] = [KeyValueResult::Written, KeyValueResult::Refused]
         .map(|result| metrics.key_value_operations(result));
-    Flooded {
+    FloodReport {
         ends: ends.into(),
         time: began.elapsed(),
         written,
@@ -115,7 +115,7 @@ async fn flood(how: &str, timeout: Duration, cpu_time: Duration) -> Flooded {
 
 #[tokio::test]
 async fn a_million_keys() {
-    let Flooded {
+    let FloodReport {
         ends,
         time,
         written,
@@ -136,7 +136,7 @@ async fn a_million_keys() {
 
 #[tokio::test]
 async fn a_gigabyte_of_writes() {
-    let Flooded {
+    let FloodReport {
         ends,
         time,
         written,
@@ -154,7 +154,7 @@ async fn a_gigabyte_of_writes() {
 
 #[tokio::test]
 async fn a_million_lists() {
-    let Flooded { ends, time, .. } = flood(
+    let FloodReport { ends, time, .. } = flood(
         "lists",
         Duration::from_secs(240),
         Duration::from_millis(200),

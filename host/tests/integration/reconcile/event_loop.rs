@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use larder_core::catalog::Catalog;
 use larder_core::source::{
-    Artifact, Blob, BlobRevision, Content, Fetched, MemorySource, Signatures,
+    Artifact, Blob, BlobRevision, Content, FetchOutcome, MemorySource, Signatures,
 };
 use larder_model::name::Digest;
 use larder_signature::testing::Signer;
@@ -129,7 +129,7 @@ impl TestContent {
 }
 
 impl Content for TestContent {
-    fn fetch(&self, limit: u64) -> io::Result<Fetched> {
+    fn fetch(&self, limit: u64) -> io::Result<FetchOutcome> {
         self.is_read.notify_one();
         if let Some(gate) = &self.gate {
             // An error means that the gate is open: its sender is gone.

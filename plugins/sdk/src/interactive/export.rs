@@ -6,9 +6,9 @@ use crate::bindings::search::exports::larder::provider::search_provider;
 use crate::bindings::settings::exports::larder::provider::settings_provider;
 use crate::bindings::tools::exports::larder::provider::tool_provider;
 use crate::export::call;
-use crate::{Exported, Provider, Result};
+use crate::{Provider, ProviderExport, Result};
 
-impl<E: Exported> tool_provider::Guest for E {
+impl<E: ProviderExport> tool_provider::Guest for E {
     fn list_tools(
         _cursor: Option<String>,
     ) -> Result<tool_provider::ToolPage, provider_types::Error> {
@@ -22,7 +22,7 @@ impl<E: Exported> tool_provider::Guest for E {
     }
 }
 
-impl<E: Exported> prompt_provider::Guest for E {
+impl<E: ProviderExport> prompt_provider::Guest for E {
     fn list_prompts(
         _cursor: Option<String>,
     ) -> Result<prompt_provider::PromptPage, provider_types::Error> {
@@ -42,7 +42,7 @@ impl<E: Exported> prompt_provider::Guest for E {
     }
 }
 
-impl<E: Exported> search_provider::Guest for E {
+impl<E: ProviderExport> search_provider::Guest for E {
     fn search(
         query: search_provider::SearchQuery,
     ) -> Result<search_provider::Hits, provider_types::Error> {
@@ -50,7 +50,7 @@ impl<E: Exported> search_provider::Guest for E {
     }
 }
 
-impl<E: Exported> settings_provider::Guest for E {
+impl<E: ProviderExport> settings_provider::Guest for E {
     /// Does not create the provider, which may need a setting that is missing.
     fn settings() -> Vec<settings_provider::Declaration> {
         E::Provider::settings()

@@ -9,7 +9,7 @@ use crate::{Error, Result};
 
 /// The response to a request that was made with [`InputRequest::elicit`](super::InputRequest::elicit).
 #[derive(Debug, Clone, PartialEq)]
-pub enum Elicited<T> {
+pub enum ElicitOutcome<T> {
     /// The user filled in the form.
     Accepted(T),
     /// The user declined.
@@ -21,14 +21,14 @@ pub enum Elicited<T> {
 impl Input {
     /// The response to a request that was made with [`InputRequest::elicit`](super::InputRequest::elicit). It is
     /// an error if the client could not answer, or if the content does not have the type `T`.
-    pub fn elicited<T: DeserializeOwned>(&self, key: &str) -> Result<Elicited<T>> {
+    pub fn elicited<T: DeserializeOwned>(&self, key: &str) -> Result<ElicitOutcome<T>> {
         let ElicitResult { action, content } = self.result(key)?;
         Ok(match action {
-            Action::Accept => {
-                Elicited::Accepted(T::deserialize(content).map_err(|error| misfit(key, &error))?)
-            }
-            Action::Decline => Elicited::Declined,
-            Action::Cancel => Elicited::Cancelled,
+            Action::Accept => ElicitOutcome::Accepted(
+                T::deserialize(content).map_err(|error| misfit(key, &error))?,
+            ),
+            Action::Decline => ElicitOutcome::Declined,
+            Action::Cancel => ElicitOutcome::Cancelled,
         })
     }
 
@@ -37,8 +37,8 @@ impl Input {
     pub fn accepted<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>> {
         match self.outcome(key) {
             Some(Ok(_)) => match self.elicited(key)? {
-                Elicited::Accepted(content) => Ok(Some(content)),
-                Elicited::Declined | Elicited::Cancelled => Ok(None),
+                ElicitOutcome::Accepted(content) => Ok(Some(content)),
+                ElicitOutcome::Declined | ElicitOutcome::Cancelled => Ok(None),
             },
             Some(Err(_)) | None => Ok(None),
         }

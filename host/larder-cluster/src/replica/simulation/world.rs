@@ -31,7 +31,7 @@ pub(super) struct Size {
 }
 
 /// A running replica.
-struct Running {
+struct RunningReplica {
     replica: Replica,
     /// The number of clients that watch a URI.
     watchers: HashMap<usize, usize>,
@@ -44,7 +44,7 @@ pub(super) struct World {
     size: Size,
     base: Instant,
     now: Duration,
-    running: BTreeMap<ReplicaId, Running>,
+    running: BTreeMap<ReplicaId, RunningReplica>,
     /// The URI of each client, and the replica to which it is connected.
     watchers: Vec<(usize, Option<ReplicaId>)>,
     /// Clients that connect again at this time.
@@ -110,7 +110,7 @@ impl World {
             let id = ReplicaId::of(self.next());
             let replica = Replica::new(id, "1".into(), LEASE);
             let tick_at = self.now + TICK.mul_f64(self.fraction());
-            let running = Running {
+            let running = RunningReplica {
                 replica,
                 watchers: HashMap::new(),
                 tick_at,
@@ -429,7 +429,7 @@ impl World {
     }
 }
 
-impl Running {
+impl RunningReplica {
     fn watch(&mut self, uri: usize, hash: UriHash) {
         *self.watchers.entry(uri).or_default() += 1;
         self.replica.watch(&[hash], &[]);

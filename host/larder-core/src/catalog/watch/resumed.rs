@@ -1,7 +1,7 @@
 //! Watches that continue after a restart of the server. Before the restart, the state of each URI was stored; now the
 //! watchers are notified of the URIs whose content differs.
 
-use super::{HubState, LastSeen, Watch, WatchHub, lock};
+use super::{HubState, LastSeenLists, Watch, WatchHub, lock};
 use crate::catalog::ContentState;
 use larder_model::uri::Uri;
 
@@ -65,7 +65,7 @@ impl Watch {
 
     /// Marks the watched lists as changed, for a client that may have missed changes.
     pub fn mark_lists_changed(&self) {
-        self.seen.iter().for_each(LastSeen::forget);
+        self.seen.iter().for_each(LastSeenLists::forget);
         let mut pending = lock(&self.listener.pending);
         pending.changed_lists = pending.wanted_lists;
         self.listener.wake.notify_one();

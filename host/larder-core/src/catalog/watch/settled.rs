@@ -17,7 +17,7 @@ const MAX_WAIT: Duration = Duration::from_secs(1);
 
 /// The watched URIs whose content is not known yet.
 #[derive(Debug, Default)]
-pub(super) struct Unsettled {
+pub(super) struct UnsettledUris {
     /// The value is whether a client was told of its subscription before the URI was settled.
     uris: HashMap<Uri, bool>,
     /// Whether there is a change detector, which settles URIs.
@@ -25,7 +25,7 @@ pub(super) struct Unsettled {
     settled: Arc<Notify>,
 }
 
-impl Unsettled {
+impl UnsettledUris {
     pub(super) fn add(&mut self, uri: &Uri) {
         self.uris.insert(uri.clone(), false);
     }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use super::sharing::Sharing;
+use super::sharing::SharingState;
 use crate::catalog::{Catalog, Route};
 use crate::change_detector::known_content::KnownContent;
 use larder_model::name::ProviderName;
@@ -42,7 +42,7 @@ pub(super) struct WatchEntry {
     pub(super) noticed_here: bool,
     /// Set while a check is unanswered.
     pub(super) in_flight: Option<InFlight>,
-    pub(super) sharing: Sharing,
+    pub(super) sharing: SharingState,
 }
 
 /// Why an unanswered check was made. If there is no answer, the reason is restored.
@@ -88,7 +88,7 @@ impl WatchEntry {
             was_covered: false,
             noticed_here: false,
             in_flight: None,
-            sharing: Sharing::default(),
+            sharing: SharingState::default(),
         }
     }
 

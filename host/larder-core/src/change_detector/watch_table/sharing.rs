@@ -20,7 +20,7 @@ const MAX_FAILURES: u32 = 3;
 
 /// What the other replicas know about a URI from this replica, and what they reported.
 #[derive(Debug, Default)]
-pub(super) struct Sharing {
+pub(super) struct SharingState {
     /// Whether this replica offers to poll the URI for the other replicas, and relies on the replica that polls it.
     is_offered: bool,
     /// Whether this replica has reported what it found since it began to poll for the others.
@@ -28,13 +28,13 @@ pub(super) struct Sharing {
     /// Checks in a row without an answer.
     failures: u32,
     /// The last check, until it is decided whether its result is reported.
-    checked: Option<Checked>,
-    expected: Option<Expected>,
+    checked: Option<CheckOutcome>,
+    expected: Option<ExpectedState>,
 }
 
 /// A check that was answered.
 #[derive(Debug, Clone, Copy)]
-struct Checked {
+struct CheckOutcome {
     has_changed: bool,
     /// Whether the other replicas may not notice the change.
     noticed_here: bool,
@@ -42,7 +42,7 @@ struct Checked {
 
 /// What another replica found and this replica has not found yet.
 #[derive(Debug)]
-struct Expected {
+struct ExpectedState {
     state: ContentState,
     next: Instant,
     pause: Duration,
@@ -52,7 +52,7 @@ struct Expected {
 #[derive(Debug, Default)]
 pub(super) struct Offers(HashMap<Uri, bool>);
 
-impl Sharing {
+impl SharingState {
     /// Records an answer. `change` is set if the answer differs from the previous one. Its value is whether an event on
     /// this replica caused the check, which other replicas may not notice.
     pub(super) fn checked(
@@ -65,7 +65,7 @@ impl Sharing {
         self.failures = 0;
         let is_reported = self.compare(content);
         let noticed_here = change == Some(true) && !is_reported;
-        self.checked = Some(Checked {
+        self.checked = Some(CheckOutcome {
             has_changed: change.is_some(),
             noticed_here,
         });
@@ -129,7 +129,7 @@ impl Sharing {
             .as_ref()
             .is_none_or(|expected| expected.state != state)
         {
-            self.expected = Some(Expected {
+            self.expected = Some(ExpectedState {
                 state,
                 next: Instant::now(),
                 pause: FIRST_PAUSE,
@@ -141,7 +141,7 @@ impl Sharing {
     /// change. It also reports once what it knows, because the other replicas may only know what the previous poller
     /// found, or less. Other replicas report only changes that the poller may not notice. Reports are not answered.
     fn must_tell(&mut self, is_poller: bool, others_watch: bool) -> bool {
-        let Some(Checked {
+        let Some(CheckOutcome {
             has_changed,
             noticed_here,
         }) = self.checked.take()

@@ -38,7 +38,7 @@ pub(super) struct PageCalls<'a> {
 }
 
 /// The result of a call.
-pub(super) struct Fetched {
+pub(super) struct ListCallOutcome {
     pub(super) result: Result<FetchedPage, CallError>,
     /// The free space of the page when the call began.
     pub(super) room: Room,
@@ -77,14 +77,14 @@ impl<'a> PageCalls<'a> {
         offer: &Offer,
         from: &Continuation,
         has_own_time: bool,
-    ) -> Option<Fetched> {
+    ) -> Option<ListCallOutcome> {
         let room = self.room();
         let max = room.items.min(offer.count_within(room.bytes));
         if !has_own_time {
             return self.fetch_at_most(offer, from, max).await;
         }
         let result = self.fetch_within(None, offer, from, max).await;
-        Some(Fetched { result, room })
+        Some(ListCallOutcome { result, room })
     }
 
     /// Like [`Self::fetch`], with this maximum of entries instead of the number that fits into the page.
@@ -93,11 +93,11 @@ impl<'a> PageCalls<'a> {
         offer: &Offer,
         from: &Continuation,
         max: usize,
-    ) -> Option<Fetched> {
+    ) -> Option<ListCallOutcome> {
         let limit = self.time_limit()?;
         let room = self.room();
         let result = self.fetch_within(Some(limit), offer, from, max).await;
-        Some(Fetched { result, room })
+        Some(ListCallOutcome { result, room })
     }
 
     fn time_limit(&self) -> Option<TimeLimit> {
@@ -146,8 +146,8 @@ impl<'a> PageCalls<'a> {
 
 /// The first calls of several providers, in the order of the list. Each call begins when the calls before it wait.
 pub(super) struct FirstCalls<'a> {
-    calls: BoxStream<'a, (&'a Arc<Offer>, Option<Fetched>)>,
-    ended: VecDeque<(&'a Arc<Offer>, Option<Fetched>)>,
+    calls: BoxStream<'a, (&'a Arc<Offer>, Option<ListCallOutcome>)>,
+    ended: VecDeque<(&'a Arc<Offer>, Option<ListCallOutcome>)>,
 }
 
 impl<'a> FirstCalls<'a> {
@@ -184,7 +184,7 @@ impl<'a> FirstCalls<'a> {
     }
 
     /// Returns the result of the call of this provider; `None` if this provider is not the next one of these calls.
-    pub(super) async fn next_of(&mut self, offer: &Arc<Offer>) -> Option<Option<Fetched>> {
+    pub(super) async fn next_of(&mut self, offer: &Arc<Offer>) -> Option<Option<ListCallOutcome>> {
         let (of, fetched) = match self.ended.pop_front() {
             Some(ended) => ended,
             None => self.calls.next().await?,

@@ -184,7 +184,7 @@ impl PageBuilder<'_, Arc<Entry>> {
     }
 
     /// Returns how many of these entries fit, if only entries count that pass the filter.
-    pub(super) fn count_fitting(&self, entries: &[Arc<Entry>]) -> Fitting {
+    pub(super) fn count_fitting(&self, entries: &[Arc<Entry>]) -> PageFit {
         let room = self.room();
         let mut items = 0;
         let mut bytes = 0;
@@ -196,7 +196,7 @@ impl PageBuilder<'_, Arc<Entry>> {
             }
             by_bytes += usize::from(bytes <= room.bytes);
         }
-        Fitting {
+        PageFit {
             items: items <= room.items,
             bytes: bytes <= room.bytes,
             by_bytes,
@@ -231,7 +231,7 @@ impl PageBuilder<'_, Arc<Entry>> {
 
 /// Whether the entries of a provider's page fit into a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Fitting {
+pub(super) struct PageFit {
     /// Whether the number of items fits.
     pub(super) items: bool,
     /// Whether the bytes of the items fit.

@@ -9,7 +9,7 @@ use super::MAX_RESULTS;
 use super::calls::SEARCH_TIME;
 use crate::gateway::Gateway;
 use crate::gateway::view::{TeamCatalog, View};
-use larder_model::resource::{Details, Entry, Rendered};
+use larder_model::resource::{Details, Entry, RenderCache};
 use larder_model::text_index::Match;
 
 /// The matches of each team, in the order of the view. `None` if its index did not answer in time.
@@ -53,6 +53,6 @@ pub(super) fn unlisted_entry(found: &Match) -> Arc<Entry> {
         size: None,
         version: None,
         details: Details::default(),
-        rendered: Rendered::default(),
+        rendered: RenderCache::default(),
     })
 }

@@ -12,7 +12,7 @@ use larder_model::uri::Uri;
 const K: f64 = 60.0;
 
 /// An item of a ranking.
-pub(super) trait Ranked {
+pub(super) trait RankedItem {
     /// What identifies the item in all rankings.
     type Key: Hash + Eq;
 
@@ -22,7 +22,7 @@ pub(super) trait Ranked {
     fn absorb(&mut self, later: Self);
 }
 
-impl Ranked for Candidate {
+impl RankedItem for Candidate {
     type Key = Uri;
 
     fn key(&self) -> Uri {
@@ -36,7 +36,7 @@ impl Ranked for Candidate {
 
 /// Returns the items of all rankings, best item first, each item once. Of two items with the same score, the item of
 /// the earlier ranking comes first.
-pub(super) fn by_reciprocal_rank<T: Ranked>(rankings: impl Iterator<Item = Vec<T>>) -> Vec<T> {
+pub(super) fn by_reciprocal_rank<T: RankedItem>(rankings: impl Iterator<Item = Vec<T>>) -> Vec<T> {
     let mut merged: Vec<(f64, T)> = Vec::new();
     let mut places = HashMap::new();
     for ranking in rankings {
@@ -64,7 +64,7 @@ pub(super) fn by_reciprocal_rank<T: Ranked>(rankings: impl Iterator<Item = Vec<T
 mod tests {
     use super::*;
 
-    impl Ranked for &str {
+    impl RankedItem for &str {
         type Key = String;
 
         fn key(&self) -> String {

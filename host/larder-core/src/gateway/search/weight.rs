@@ -87,7 +87,7 @@ fn lower_into(buffer: &mut String, text: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use larder_model::resource::{Details, Rendered};
+    use larder_model::resource::{Details, RenderCache};
     use larder_model::uri::Uri;
 
     fn entry(uri: &str, name: &str, title: &str, description: &str) -> Entry {
@@ -100,7 +100,7 @@ mod tests {
             size: None,
             version: None,
             details: Details::default(),
-            rendered: Rendered::default(),
+            rendered: RenderCache::default(),
         }
     }
 

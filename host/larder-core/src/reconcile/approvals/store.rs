@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::ApprovalsError;
-use larder_runtime::private_files::{self, Untrusted, WRITABLE_BY_OTHERS};
+use larder_runtime::private_files::{self, FileTrustError, WRITABLE_BY_OTHERS};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct JsonStore {
@@ -44,7 +44,7 @@ impl JsonStore {
     ) -> Result<T, ApprovalsError> {
         let path = self.path(name);
         let mut file = match private_files::open(&path, WRITABLE_BY_OTHERS) {
-            Err(Untrusted::Missing) => return Ok(T::default()),
+            Err(FileTrustError::Missing) => return Ok(T::default()),
             opened => opened.map_err(untrusted(&path))?,
         };
         private_files::check_folder(&self.folder, WRITABLE_BY_OTHERS)
@@ -108,7 +108,7 @@ impl JsonStore {
     }
 }
 
-fn untrusted(path: &Path) -> impl FnOnce(Untrusted) -> ApprovalsError + use<> {
+fn untrusted(path: &Path) -> impl FnOnce(FileTrustError) -> ApprovalsError + use<> {
     let path = path.to_owned();
     move |why| ApprovalsError::Untrusted { path, why }
 }

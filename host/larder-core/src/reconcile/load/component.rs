@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::super::desired_state::DesiredComponent;
 use super::{LoadJob, LoadResult, Loader, Outcome, Revision};
-use crate::source::{Artifact, Blob, BlobRevision, Fetched, SignedSubject};
+use crate::source::{Artifact, Blob, BlobRevision, FetchOutcome, SignedSubject};
 use larder_model::name::Digest;
 use larder_model::policy::Grant;
 use larder_runtime::file_fingerprint::FileFingerprint;
@@ -83,8 +83,8 @@ impl Loader {
         let work = self.threads.run(move || {
             let fetched = component.fetch(limit)?;
             Ok::<_, std::io::Error>(match fetched {
-                Fetched::Bytes(bytes) => Ok(HashedComponent::new(bytes)),
-                Fetched::TooLarge(size) => Err(size),
+                FetchOutcome::Bytes(bytes) => Ok(HashedComponent::new(bytes)),
+                FetchOutcome::TooLarge(size) => Err(size),
             })
         });
         match work.await.flatten() {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::{DesiredComponent, Loader};
-use crate::source::{Blob, Fetched};
+use crate::source::{Blob, FetchOutcome};
 use larder_model::name::ProviderName;
 use larder_model::policy::{Grant, GrantRequest, OwnFiles, grant_lines};
 use larder_model::size;
@@ -81,7 +81,7 @@ impl Loader {
         let work = self
             .threads
             .run(move || match blob.fetch(MAX_GRANT_REQUEST_SIZE) {
-                Ok(Fetched::Bytes(bytes)) => {
+                Ok(FetchOutcome::Bytes(bytes)) => {
                     let text = std::str::from_utf8(&bytes)
                         .map_err(|error| LoadError::GrantRequestFile(error.to_string()))?;
                     let request = parse(text, &folder).map_err(LoadError::GrantRequestFile)?;
@@ -99,7 +99,7 @@ impl Loader {
                         _ => Ok(request),
                     }
                 }
-                Ok(Fetched::TooLarge(size)) => Err(LoadError::GrantRequestFile(format!(
+                Ok(FetchOutcome::TooLarge(size)) => Err(LoadError::GrantRequestFile(format!(
                     "the file has {}; the limit is {}",
                     size::show(size),
                     size::show(MAX_GRANT_REQUEST_SIZE)

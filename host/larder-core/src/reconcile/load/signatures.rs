@@ -9,7 +9,7 @@ use super::super::desired_state::DesiredComponent;
 use super::Loader;
 use super::component::IdentifiedComponent;
 use crate::source::{Signatures, SignedSubject};
-use larder_model::signature::{Signer, Untrusted};
+use larder_model::signature::{SignatureRejection, Signer};
 use larder_sandbox::provider::LoadError;
 
 impl Loader {
@@ -47,7 +47,7 @@ fn not_completed() -> LoadError {
     }
 }
 
-fn untrusted(error: &Untrusted) -> LoadError {
+fn untrusted(error: &SignatureRejection) -> LoadError {
     LoadError::Verification {
         reason: error.to_string(),
         is_temporary: error.is_temporary(),

@@ -32,7 +32,7 @@ pub(super) struct ComponentState {
     pub(super) desired: Option<DesiredComponent>,
     /// The origin of the artifact that is loaded or being loaded.
     pub(super) origin: String,
-    pub(super) serving: Option<Serving>,
+    pub(super) serving: Option<ServedComponent>,
     pub(super) loading: Option<RunningLoad>,
     /// The loads that were cancelled since the last one ended.
     pub(super) cancelled_loads: u32,
@@ -65,7 +65,7 @@ pub(super) struct ListRefresh {
     pub(super) retry: Option<Retry>,
 }
 
-pub(super) struct Serving {
+pub(super) struct ServedComponent {
     pub(super) offer: Arc<Offer>,
     pub(super) revision: Revision,
     /// The signers of the revision.
@@ -237,7 +237,7 @@ impl ComponentState {
             self.report_revision(&offer, pass);
         }
         let signers = self.serving.take().map(|serving| serving.signers);
-        self.serving = Some(Serving {
+        self.serving = Some(ServedComponent {
             offer,
             revision: loaded.revision,
             signers: signers.unwrap_or_default(),

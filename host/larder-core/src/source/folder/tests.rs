@@ -29,7 +29,7 @@ fn finds_only_components() {
     std::os::unix::fs::symlink("nowhere", dir.path().join("i.wasm")).unwrap();
     let scan = Folder::new(dir.path().into()).scan().unwrap();
     let text = |blob: &Blob| match blob.fetch(100) {
-        Ok(Fetched::Bytes(bytes)) => String::from_utf8(bytes.into()).unwrap(),
+        Ok(FetchOutcome::Bytes(bytes)) => String::from_utf8(bytes.into()).unwrap(),
         other => panic!("{other:?}"),
     };
     let found = scan.artifacts.iter().map(|artifact| {
@@ -99,8 +99,8 @@ fn fetch_respects_the_limit() {
     std::fs::write(dir.path().join("a.wasm"), "a.wasm").unwrap();
     let scan = Folder::new(dir.path().into()).scan().unwrap();
     let component = &scan.artifacts[0].component;
-    assert!(matches!(component.fetch(6), Ok(Fetched::Bytes(bytes)) if bytes == "a.wasm"));
-    assert!(matches!(component.fetch(5), Ok(Fetched::TooLarge(6))));
+    assert!(matches!(component.fetch(6), Ok(FetchOutcome::Bytes(bytes)) if bytes == "a.wasm"));
+    assert!(matches!(component.fetch(5), Ok(FetchOutcome::TooLarge(6))));
 }
 
 #[test]
@@ -196,7 +196,7 @@ fn a_file_that_was_replaced_after_the_scan_is_not_read() {
         let scan = Folder::new(dir.path().into()).scan().unwrap();
         let blob = scan.artifacts[0].component.clone();
         assert!(
-            blob.is_unchanged() && matches!(blob.fetch(9), Ok(Fetched::Bytes(_))),
+            blob.is_unchanged() && matches!(blob.fetch(9), Ok(FetchOutcome::Bytes(_))),
             "{what}"
         );
         std::fs::remove_file(&path).unwrap();

@@ -20,10 +20,10 @@ struct ChannelTransport {
 }
 
 impl Transport for ChannelTransport {
-    async fn receive(&mut self) -> io::Result<Received> {
+    async fn receive(&mut self) -> io::Result<TransportEvent> {
         let message = self.input.recv().await;
-        Ok(message.map_or(Received::End, |message| {
-            Received::Message(message.to_string().into())
+        Ok(message.map_or(TransportEvent::End, |message| {
+            TransportEvent::Message(message.to_string().into())
         }))
     }
 

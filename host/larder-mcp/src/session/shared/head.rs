@@ -25,7 +25,7 @@ pub(in crate::session) struct Head {
 
 /// The written form.
 #[derive(Serialize, Deserialize)]
-struct Written {
+struct SerializedHead {
     subject: Option<String>,
     issuer: Option<String>,
     teams: Vec<String>,
@@ -43,7 +43,7 @@ impl Head {
             .last_used
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default();
-        let written = Written {
+        let written = SerializedHead {
             subject: self.owner.subject.clone(),
             issuer: self.owner.issuer.clone(),
             teams: self.owner.teams.iter().map(ToString::to_string).collect(),
@@ -58,7 +58,7 @@ impl Head {
     }
 
     pub(super) fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        let written: Written = serde_json::from_slice(bytes).ok()?;
+        let written: SerializedHead = serde_json::from_slice(bytes).ok()?;
         let teams: Option<Vec<_>> = written
             .teams
             .iter()

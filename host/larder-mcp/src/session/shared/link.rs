@@ -3,24 +3,24 @@
 use std::fmt;
 use std::sync::{Arc, Weak};
 
-use super::Shared;
+use super::SharedSessions;
 use super::message::{Content, split_answer};
 use super::recorder::SharedRecorder;
 use crate::client_side::Outcome;
-use crate::elsewhere::Elsewhere;
 use crate::message::Id;
+use crate::peer_replicas::PeerReplicas;
 use crate::session::store::{ReplicaName, SessionKey};
 
 /// The connection of an open session to the other replicas.
 pub(crate) struct SessionLink {
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<SharedSessions>,
     pub(super) key: SessionKey,
     pub(super) recorder: Arc<SharedRecorder>,
 }
 
 /// Passes messages of a client to other replicas.
 pub(super) struct OtherReplicas {
-    pub(super) shared: Weak<Shared>,
+    pub(super) shared: Weak<SharedSessions>,
     pub(super) replica: ReplicaName,
     pub(super) key: SessionKey,
 }
@@ -32,7 +32,7 @@ impl SessionLink {
     }
 }
 
-impl Elsewhere for OtherReplicas {
+impl PeerReplicas for OtherReplicas {
     fn replica(&self) -> &str {
         self.replica.as_str()
     }

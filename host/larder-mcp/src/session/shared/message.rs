@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Shared;
+use super::SharedSessions;
 use crate::client_side::Outcome;
 use crate::session::store::{ReplicaName, SessionKey};
 use larder_model::name::{TeamName, Teams};
@@ -180,7 +180,7 @@ impl Piece {
     }
 }
 
-impl Shared {
+impl SharedSessions {
     /// Sends a message to one replica or to all replicas. Returns whether there is a connection.
     pub(super) fn send(&self, to: Option<&ReplicaName>, content: Content) -> bool {
         let sealed = self.seal_message(to, content);

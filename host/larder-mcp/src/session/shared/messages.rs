@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::Shared;
+use super::SharedSessions;
 use super::message::{Content, Message};
 use crate::message::Id;
 use crate::raw_json::RawJson;
@@ -49,7 +49,7 @@ impl PartialAnswers {
     }
 }
 
-impl Shared {
+impl SharedSessions {
     /// Handles the messages of other replicas while this future is polled.
     pub(super) async fn handle_messages(self: &Arc<Self>) {
         let mut answers = PartialAnswers::default();

@@ -9,7 +9,7 @@ use parking_lot::Mutex as StdMutex;
 use tokio::sync::Mutex;
 
 use super::message::{Piece, ReadRequest};
-use super::{Shared, lock};
+use super::{SharedSessions, lock};
 use crate::replay::{NoStream, StreamReader};
 use crate::session::store::SessionKey;
 use crate::unsent::UnsentParts;
@@ -33,11 +33,11 @@ struct Entry {
 /// A reader at another replica.
 struct RemoteReader {
     reader: StreamReader,
-    message: Option<PartlyRead>,
+    message: Option<PartialMessage>,
 }
 
 /// A message of which some pieces were sent.
-struct PartlyRead {
+struct PartialMessage {
     number: u64,
     rest: UnsentParts,
     /// The last piece with its position. The piece is sent again if it did not arrive.
@@ -85,7 +85,7 @@ impl RemoteReaders {
     }
 }
 
-impl Shared {
+impl SharedSessions {
     /// Reads the next piece of a stream for another replica.
     pub(super) async fn read_piece(&self, request: &ReadRequest) -> Piece {
         let reader = match self.find_reader(request) {
@@ -144,7 +144,7 @@ impl RemoteReader {
             Ok(Some((number, message))) => {
                 let rest = UnsentParts::new([message.into()]);
                 let piece = Bytes::new();
-                let message = self.message.insert(PartlyRead {
+                let message = self.message.insert(PartialMessage {
                     number,
                     rest,
                     piece,
@@ -156,7 +156,7 @@ impl RemoteReader {
     }
 }
 
-impl PartlyRead {
+impl PartialMessage {
     /// Returns the piece at this position, which is the next piece, or the last piece again.
     async fn piece_at(&mut self, offset: u64) -> Option<Piece> {
         let next = self.offset + self.piece.len() as u64;

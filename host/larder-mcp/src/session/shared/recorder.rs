@@ -9,9 +9,9 @@ use tokio::sync::{Mutex, MutexGuard};
 
 use super::head::Head;
 use super::merge::{SharedPart, merged};
-use super::{Opened, Shared, instant_of};
+use super::{OpenedSession, SharedSessions, instant_of};
 use crate::session::Session;
-use crate::session::store::{Loaded, PutError, SessionKey, SessionOwner, SessionRecord};
+use crate::session::store::{PutError, SessionKey, SessionOwner, SessionRecord, StoreEntry};
 use crate::subscriptions::{SubscriptionStorage, Subscriptions};
 use larder_model::name::Digest;
 
@@ -22,14 +22,14 @@ const SEAL_BYTES: usize = 4 << 10;
 
 /// Stores one session.
 pub(super) struct SharedRecorder {
-    shared: Arc<Shared>,
+    shared: Arc<SharedSessions>,
     key: SessionKey,
     session: Weak<Session>,
-    synced: Mutex<Synced>,
+    synced: Mutex<SyncState>,
 }
 
 /// What is known about the stored session.
-pub(super) struct Synced {
+pub(super) struct SyncState {
     /// None if the session is not stored, as far as this replica knows.
     pub(super) revision: Option<u64>,
     /// The shared part of the stored session.
@@ -56,8 +56,8 @@ enum Attempt {
     Again,
 }
 
-impl Synced {
-    fn new(opened: Option<&Opened>) -> Self {
+impl SyncState {
+    fn new(opened: Option<&OpenedSession>) -> Self {
         let now = Instant::now();
         let mut synced = Self {
             revision: None,
@@ -78,7 +78,7 @@ impl Synced {
     }
 
     /// Records what is stored now.
-    fn adopt(&mut self, opened: &Opened) {
+    fn adopt(&mut self, opened: &OpenedSession) {
         self.revision = Some(opened.revision);
         self.part = SharedPart::of(&opened.record);
         self.is_outdated = false;
@@ -92,19 +92,19 @@ impl Synced {
 impl SharedRecorder {
     /// `opened` is the stored session; none if the session is new.
     pub(super) fn new(
-        shared: Arc<Shared>,
+        shared: Arc<SharedSessions>,
         session: &Arc<Session>,
-        opened: Option<&Opened>,
+        opened: Option<&OpenedSession>,
     ) -> Self {
         Self {
             shared,
             key: SessionKey::of(&session.id),
             session: Arc::downgrade(session),
-            synced: Mutex::new(Synced::new(opened)),
+            synced: Mutex::new(SyncState::new(opened)),
         }
     }
 
-    pub(super) async fn lock(&self) -> MutexGuard<'_, Synced> {
+    pub(super) async fn lock(&self) -> MutexGuard<'_, SyncState> {
         self.synced.lock().await
     }
 
@@ -117,7 +117,7 @@ impl SharedRecorder {
         self.write_locked(&session, &mut *self.lock().await).await
     }
 
-    pub(super) async fn write_locked(&self, session: &Session, synced: &mut Synced) -> bool {
+    pub(super) async fn write_locked(&self, session: &Session, synced: &mut SyncState) -> bool {
         for _ in 0..MAX_ATTEMPTS {
             if session.ended.is_cancelled() || !self.shared.store.is_connected() {
                 return false;
@@ -131,11 +131,11 @@ impl SharedRecorder {
         false
     }
 
-    async fn try_write(&self, session: &Session, synced: &mut Synced) -> Attempt {
+    async fn try_write(&self, session: &Session, synced: &mut SyncState) -> Attempt {
         let is_due = self.is_due(session, synced);
         let mut record = snapshot(session, synced);
         let is_same =
-            |record: &SessionRecord, synced: &Synced| SharedPart::of(record) == synced.part;
+            |record: &SessionRecord, synced: &SyncState| SharedPart::of(record) == synced.part;
         if synced.own_move.is_none() && !synced.is_outdated && !is_due && is_same(&record, synced) {
             return Attempt::Done(false);
         }
@@ -164,7 +164,7 @@ impl SharedRecorder {
     async fn put(
         &self,
         session: &Session,
-        synced: &mut Synced,
+        synced: &mut SyncState,
         record: SessionRecord,
         has_stream: bool,
         is_due: bool,
@@ -235,7 +235,7 @@ impl SharedRecorder {
     }
 
     /// Whether the session must be stored although its content has not changed.
-    fn is_due(&self, session: &Session, synced: &Synced) -> bool {
+    fn is_due(&self, session: &Session, synced: &SyncState) -> bool {
         let was_used = session.last_use() > synced.stored_use;
         let is_old = synced.stored_at.elapsed() >= self.shared.touch_interval();
         let has_own_stream = synced.own_move.is_some();
@@ -249,13 +249,13 @@ impl SharedRecorder {
     pub(super) async fn pull(
         &self,
         session: &Session,
-        synced: &mut Synced,
-    ) -> Result<Option<Opened>, ()> {
+        synced: &mut SyncState,
+    ) -> Result<Option<OpenedSession>, ()> {
         let loaded = self.shared.load(self.key).await;
         let loaded = loaded.map_err(|error| self.shared.report("load", &error.to_string()))?;
         let opened = match loaded {
             Ok(opened) => opened,
-            Err(Loaded::Removed) => {
+            Err(StoreEntry::Removed) => {
                 session.close();
                 return Err(());
             }
@@ -321,7 +321,7 @@ impl SharedRecorder {
 }
 
 /// Returns this replica's state of the session.
-fn snapshot(session: &Session, synced: &Synced) -> SessionRecord {
+fn snapshot(session: &Session, synced: &SyncState) -> SessionRecord {
     let client = &session.client;
     client.log.between_changes(|events| {
         let mut ids = session.replay.ids().clone();
@@ -345,7 +345,7 @@ impl SubscriptionStorage for SharedRecorder {
     }
 }
 
-impl Synced {
+impl SyncState {
     /// The notifications move to this replica.
     pub(super) fn take_notifications(&mut self) {
         self.moves += 1;

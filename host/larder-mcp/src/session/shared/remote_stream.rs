@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::Shared;
+use super::SharedSessions;
 use super::message::{CallerText, Content, Piece, ReadRequest};
 use super::readers::POLL_TIMEOUT;
 use crate::replay::{NoStream, StreamPosition, replica_of};
@@ -17,7 +17,7 @@ const TIMEOUT: Duration = POLL_TIMEOUT.saturating_mul(2);
 
 /// The stream of a request of another replica.
 pub(crate) struct RemoteStream {
-    shared: Arc<Shared>,
+    shared: Arc<SharedSessions>,
     replica: ReplicaName,
     request: ReadRequest,
 }

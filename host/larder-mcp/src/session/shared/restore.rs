@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::link::{OtherReplicas, SessionLink};
 use super::recorder::SharedRecorder;
-use super::{Head, Opened, Shared, instant_of, lock};
+use super::{Head, OpenedSession, SharedSessions, instant_of, lock};
 use crate::Endpoint;
 use crate::protocol::legacy::Client;
 use crate::replay::{EarlierEvents, Replay};
@@ -21,7 +21,7 @@ impl Endpoint {
     /// Continues a session of another replica. `None` if this caller has no such session.
     pub(in crate::session) async fn restore_shared(
         &self,
-        shared: &Arc<Shared>,
+        shared: &Arc<SharedSessions>,
         id: &str,
         caller: &Caller,
     ) -> Result<Option<Arc<Session>>, RpcError> {
@@ -52,10 +52,10 @@ impl Endpoint {
 
     fn continue_session(
         &self,
-        shared: &Shared,
+        shared: &SharedSessions,
         id: &str,
         caller: &Caller,
-        opened: &Opened,
+        opened: &OpenedSession,
     ) -> Result<Arc<Session>, RpcError> {
         let SessionRecord {
             version,
@@ -92,7 +92,7 @@ pub(super) fn earlier_events(record: &SessionRecord) -> EarlierEvents {
     }
 }
 
-impl Shared {
+impl SharedSessions {
     /// The part of event ids for this process. It is random, and contains the name of this replica.
     pub(in crate::session) fn new_run(&self) -> Result<String, RpcError> {
         let random = random_id()?;
@@ -108,9 +108,9 @@ impl Sessions {
     /// Connects an open session with the other replicas. `opened` is the stored session; none if the session is new.
     pub(in crate::session) fn share(
         &self,
-        shared: &Arc<Shared>,
+        shared: &Arc<SharedSessions>,
         session: &Arc<Session>,
-        opened: Option<&Opened>,
+        opened: Option<&OpenedSession>,
     ) {
         let key = SessionKey::of(&session.id);
         let recorder = Arc::new(SharedRecorder::new(shared.clone(), session, opened));
@@ -142,7 +142,13 @@ impl Sessions {
     }
 
     /// A session was stored by this replica or another one.
-    pub(super) fn noticed(&self, shared: &Arc<Shared>, key: SessionKey, revision: u64, head: Head) {
+    pub(super) fn noticed(
+        &self,
+        shared: &Arc<SharedSessions>,
+        key: SessionKey,
+        revision: u64,
+        head: Head,
+    ) {
         shared.bytes.note(key, &head.owner, head.bytes);
         if let Some(session) = shared.session(key) {
             if let Some(link) = session.link.get() {
@@ -176,7 +182,7 @@ impl Sessions {
     }
 
     /// A session has ended on this replica or another one.
-    pub(super) fn ended_elsewhere(&self, shared: &Shared, key: SessionKey) {
+    pub(super) fn ended_elsewhere(&self, shared: &SharedSessions, key: SessionKey) {
         shared.bytes.release(key);
         shared.note_removed(key);
         let session = lock(&shared.open)

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::SessionLink;
 use super::message::Content;
-use super::recorder::Synced;
+use super::recorder::SyncState;
 use super::restore::earlier_events;
 use crate::replay::replica_of;
 use crate::session::Session;
@@ -32,7 +32,7 @@ impl SessionLink {
 
     /// Reports the differences from the state of the client. Without the store, every resource that changed on this
     /// replica counts as changed.
-    async fn compare_with_stored(&self, session: &Session, synced: &mut Synced) {
+    async fn compare_with_stored(&self, session: &Session, synced: &mut SyncState) {
         let Ok(Some(mut opened)) = self.recorder.pull(session, synced).await else {
             return;
         };

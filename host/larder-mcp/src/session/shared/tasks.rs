@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use tokio::time::MissedTickBehavior;
 
-use super::{Shared, lock};
+use super::{SharedSessions, lock};
 use crate::Endpoint;
 use crate::sealing::SealingKeys;
 use crate::session::store::{SessionKey, SharedSessionStore, StoreChange};
@@ -26,7 +26,7 @@ impl Endpoint {
         let inner = &self.0;
         let drain = &self.0.drain;
         inner.input_states.share(keys.clone());
-        let shared = Arc::new(Shared::new(
+        let shared = Arc::new(SharedSessions::new(
             store,
             keys,
             inner.fixed.session_idle_timeout,
@@ -51,7 +51,7 @@ impl Endpoint {
 #[derive(Clone)]
 struct SharingTasks {
     sessions: Arc<Sessions>,
-    shared: Arc<Shared>,
+    shared: Arc<SharedSessions>,
     drain: Drain,
 }
 
@@ -89,7 +89,7 @@ impl SharingTasks {
 
 impl Sessions {
     /// Follows the changes that other replicas store.
-    async fn follow(&self, shared: &Arc<Shared>) {
+    async fn follow(&self, shared: &Arc<SharedSessions>) {
         let mut listed: Option<HashSet<SessionKey>> = None;
         loop {
             match shared.store.next_change().await {
@@ -124,7 +124,7 @@ impl Sessions {
     }
 
     /// Stores changed sessions, and removes ended sessions.
-    async fn store_changes(&self, shared: &Shared) {
+    async fn store_changes(&self, shared: &SharedSessions) {
         let write_interval = (shared.idle_timeout / 8).min(MAX_WRITE_INTERVAL);
         let mut timer = tokio::time::interval(write_interval.max(Duration::from_millis(100)));
         let mut sweep = tokio::time::interval(SWEEP_INTERVAL);
@@ -154,7 +154,7 @@ impl Sessions {
     }
 }
 
-impl Shared {
+impl SharedSessions {
     async fn remove_ended(&self) {
         let ended: Vec<_> = lock(&self.ended).iter().copied().collect();
         for key in ended {

@@ -17,13 +17,13 @@ use larder_model::resource::Caller;
 
 /// The values that all replicas store. A removed session has no value.
 #[derive(Default)]
-struct Stored {
+struct StoredSessions {
     sessions: Mutex<HashMap<SessionKey, (u64, Option<StoredValue>)>>,
     is_away: AtomicBool,
 }
 
 /// The store, with the name of the replica that uses it.
-struct MemoryStore(ReplicaName, Arc<Stored>);
+struct MemoryStore(ReplicaName, Arc<StoredSessions>);
 
 #[async_trait]
 impl SharedSessionStore for MemoryStore {
@@ -39,11 +39,11 @@ impl SharedSessionStore for MemoryStore {
         1 << 20
     }
 
-    async fn load(&self, key: SessionKey) -> Result<Loaded, Unavailable> {
+    async fn load(&self, key: SessionKey) -> Result<StoreEntry, Unavailable> {
         Ok(match lock(&self.1.sessions).get(&key) {
-            None => Loaded::Absent,
-            Some((_, None)) => Loaded::Removed,
-            Some((revision, Some(value))) => Loaded::Present {
+            None => StoreEntry::Absent,
+            Some((_, None)) => StoreEntry::Removed,
+            Some((revision, Some(value))) => StoreEntry::Present {
                 revision: *revision,
                 value: value.clone(),
             },
@@ -93,7 +93,7 @@ impl SharedSessionStore for MemoryStore {
 
 /// A replica with one session.
 struct Replica {
-    shared: Arc<Shared>,
+    shared: Arc<SharedSessions>,
     sessions: Sessions,
     session: Arc<Session>,
     _catalog: Box<dyn std::any::Any>,
@@ -101,22 +101,26 @@ struct Replica {
 
 impl Replica {
     /// Opens a new session.
-    async fn first(stored: &Arc<Stored>) -> Self {
+    async fn first(stored: &Arc<StoredSessions>) -> Self {
         let replica = Self::new(1, stored, None);
         replica.sessions.store(&replica.session).await;
         replica
     }
 
     /// Continues the session of another replica.
-    async fn other(&self, number: u64, stored: &Arc<Stored>) -> Self {
+    async fn other(&self, number: u64, stored: &Arc<StoredSessions>) -> Self {
         let opened = self.shared.load(self.key()).await.unwrap().ok().unwrap();
         Self::new(number, stored, Some((self.session.id.clone(), opened)))
     }
 
-    fn new(number: u64, stored: &Arc<Stored>, other: Option<(String, Opened)>) -> Self {
+    fn new(
+        number: u64,
+        stored: &Arc<StoredSessions>,
+        other: Option<(String, OpenedSession)>,
+    ) -> Self {
         let store = Arc::new(MemoryStore(ReplicaName::of(number), stored.clone()));
         let keys = SealingKeys::new(["secret"]).unwrap();
-        let shared = Arc::new(Shared::new(
+        let shared = Arc::new(SharedSessions::new(
             store,
             keys,
             Duration::from_secs(60),
@@ -236,7 +240,7 @@ async fn replicas_merge_their_changes() {
 
 #[tokio::test]
 async fn changes_without_the_store_are_made_up_for() {
-    let stored = Arc::<Stored>::default();
+    let stored = Arc::<StoredSessions>::default();
     let first = Replica::first(&stored).await;
     let second = first.other(2, &stored).await;
     stored.is_away.store(true, Ordering::Relaxed);
@@ -274,7 +278,7 @@ async fn a_newer_stream_ends_the_one_at_another_replica() {
 
 #[tokio::test]
 async fn a_session_ends_at_all_replicas_and_one_that_the_store_forgot_continues() {
-    let stored = Arc::<Stored>::default();
+    let stored = Arc::<StoredSessions>::default();
     let first = Replica::first(&stored).await;
     let second = first.other(2, &stored).await;
     lock(&stored.sessions).clear();
@@ -292,7 +296,7 @@ async fn a_session_ends_at_all_replicas_and_one_that_the_store_forgot_continues(
 
 #[tokio::test]
 async fn a_copy_of_a_session_that_ended_is_removed_again() {
-    let stored = Arc::<Stored>::default();
+    let stored = Arc::<StoredSessions>::default();
     let first = Replica::first(&stored).await;
     let second = first.other(2, &stored).await;
     let key = first.key();

@@ -11,7 +11,9 @@ use std::time::SystemTime;
 use super::record::MAX_RECORD_BYTES;
 use super::{SessionKey, SessionRecord, StoredSession};
 use crate::sealing::SealingKey;
-use larder_runtime::private_files::{self, ACCESSIBLE_TO_OTHERS, Untrusted, WRITABLE_BY_OTHERS};
+use larder_runtime::private_files::{
+    self, ACCESSIBLE_TO_OTHERS, FileTrustError, WRITABLE_BY_OTHERS,
+};
 
 /// Name of the file with the key.
 const KEY_FILE: &str = "key";
@@ -36,7 +38,8 @@ impl SessionFiles {
             .recursive(true)
             .mode(0o700)
             .create(folder)?;
-        let untrusted = |why: Untrusted| io::Error::other(format!("{} {why}", folder.display()));
+        let untrusted =
+            |why: FileTrustError| io::Error::other(format!("{} {why}", folder.display()));
         private_files::check_folder(folder, ACCESSIBLE_TO_OTHERS).map_err(untrusted)?;
         let lock = private_files::open_lock(&folder.join(LOCK_FILE)).map_err(untrusted)?;
         lock.try_lock().map_err(|_| {
@@ -108,7 +111,7 @@ impl SessionFiles {
     pub(super) fn touch(&self, key: SessionKey, last_used: SystemTime) -> io::Result<()> {
         match private_files::open(&self.path(key), WRITABLE_BY_OTHERS) {
             Ok(file) => file.set_modified(last_used),
-            Err(Untrusted::Missing) => Ok(()),
+            Err(FileTrustError::Missing) => Ok(()),
             Err(why) => Err(io::Error::other(why)),
         }
     }
@@ -128,7 +131,7 @@ impl SessionFiles {
     fn read(&self, key: SessionKey) -> io::Result<Option<(SessionRecord, SystemTime, usize)>> {
         let file = match private_files::open(&self.path(key), ACCESSIBLE_TO_OTHERS) {
             Ok(file) => file,
-            Err(Untrusted::Io(error)) => return Err(error),
+            Err(FileTrustError::Io(error)) => return Err(error),
             Err(_) => return Ok(None),
         };
         let last_used = file.metadata()?.modified()?;

@@ -31,7 +31,7 @@ pub struct SessionRecord {
 
 /// The written form.
 #[derive(Serialize, Deserialize)]
-struct Written {
+struct SerializedRecord {
     format: u32,
     version: String,
     subject: Option<String>,
@@ -68,7 +68,7 @@ impl SessionRecord {
 
     /// Like [`Self::to_bytes`], with another maximum size.
     pub(crate) fn to_bytes_within(&self, max_bytes: usize) -> Option<Vec<u8>> {
-        let mut written = Written {
+        let mut written = SerializedRecord {
             format: FORMAT,
             version: self.version.as_str().into(),
             subject: self.owner.subject.clone(),
@@ -93,7 +93,7 @@ impl SessionRecord {
 
     /// Reads a record. `None` if this version of the server cannot use it.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        let written: Written = serde_json::from_slice(bytes).ok()?;
+        let written: SerializedRecord = serde_json::from_slice(bytes).ok()?;
         let version =
             LegacyVersion::parse(&written.version).filter(|_| written.format == FORMAT)?;
         let teams: Option<Vec<_>> = written

@@ -49,7 +49,7 @@ pub trait SharedSessionStore: Send + Sync {
     /// Maximum size of a value in bytes.
     fn max_value_bytes(&self) -> usize;
     /// Returns a session.
-    async fn load(&self, key: SessionKey) -> Result<Loaded, Unavailable>;
+    async fn load(&self, key: SessionKey) -> Result<StoreEntry, Unavailable>;
     /// Stores a session if its revision is still `after`, or, without `after`, if the session is not stored yet.
     /// Returns the new revision.
     async fn put(
@@ -85,7 +85,7 @@ pub struct StoredValue {
 
 /// The value that a store has under a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Loaded {
+pub enum StoreEntry {
     /// The session never existed, or it was not stored again for too long.
     Absent,
     /// The session has ended.

@@ -58,13 +58,13 @@ struct Shared {
     behaviour: Behaviour,
     address: Mutex<String>,
     content: Mutex<Content>,
-    requests: Mutex<Vec<Received>>,
+    requests: Mutex<Vec<ReceivedRequest>>,
     open: Mutex<(usize, usize)>,
 }
 
 /// A request that arrived.
 #[derive(Debug, Clone)]
-pub(super) struct Received {
+pub(super) struct ReceivedRequest {
     pub(super) method: String,
     pub(super) path: String,
     pub(super) query: String,
@@ -111,7 +111,7 @@ impl TestRegistry {
             .collect()
     }
 
-    pub(super) fn received(&self) -> Vec<Received> {
+    pub(super) fn received(&self) -> Vec<ReceivedRequest> {
         self.shared.requests.lock().clone()
     }
 
@@ -247,10 +247,10 @@ async fn handle(State(shared): State<Arc<Shared>>, request: Request) -> Response
     answer(&shared, &path)
 }
 
-async fn receive(request: Request) -> Received {
+async fn receive(request: Request) -> ReceivedRequest {
     let (parts, body) = request.into_parts();
     let authorization = parts.headers.get(header::AUTHORIZATION);
-    Received {
+    ReceivedRequest {
         method: parts.method.to_string(),
         path: parts.uri.path().to_owned(),
         query: parts.uri.query().unwrap_or_default().to_owned(),
@@ -273,7 +273,7 @@ async fn wait(shared: &Shared) {
 }
 
 /// Issues tokens, and demands credentials. Returns `None` if the request may pass.
-fn challenge(shared: &Shared, request: &Received) -> Option<Response> {
+fn challenge(shared: &Shared, request: &ReceivedRequest) -> Option<Response> {
     let behaviour = &shared.behaviour;
     let scheme = behaviour.auth?;
     let given = request.authorization.as_str();
@@ -321,7 +321,7 @@ fn challenge(shared: &Shared, request: &Received) -> Option<Response> {
 }
 
 /// Stores uploaded blobs and manifests.
-fn store(shared: &Shared, request: Received) -> Response {
+fn store(shared: &Shared, request: ReceivedRequest) -> Response {
     let path = request.path.strip_prefix("/v2/").unwrap_or_default();
     if request.method == "POST" {
         let own = format!("{}1?state=test", request.path);

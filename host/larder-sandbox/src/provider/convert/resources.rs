@@ -14,7 +14,7 @@ use crate::provider::omissions::Omissions;
 use crate::provider::{CallError, ListPage};
 use larder_model::policy::Secrets;
 use larder_model::resource::{
-    Body, Content, Details, Entry, Freshness, Match, ReadResult, Rendered, Template, Variable,
+    Body, Content, Details, Entry, Freshness, Match, ReadResult, RenderCache, Template, Variable,
 };
 use larder_model::uri::Uri;
 
@@ -139,7 +139,7 @@ pub(super) fn entry(item: types::Entry, omissions: &mut Omissions<'_>) -> Result
         size,
         version: version(item.version, omissions),
         details: details(item.details, omissions),
-        rendered: Rendered::default(),
+        rendered: RenderCache::default(),
     })
 }
 
@@ -155,7 +155,7 @@ fn template(item: types::Template, omissions: &mut Omissions<'_>) -> Option<Temp
         description: description(item.description, omissions),
         mime_type: media_type(item.mime_type, omissions),
         details: details(item.details, omissions),
-        rendered: Rendered::default(),
+        rendered: RenderCache::default(),
     })
 }
 

@@ -9,7 +9,7 @@ use super::super::confirm::confirm;
 use super::super::error::CommandError;
 use super::super::server_address::ServerAddress;
 use super::super::{Outcome, out, sanitize};
-use super::{Approve, Described, difference, id_line, short};
+use super::{Approve, RequestDescription, difference, id_line, short};
 
 /// A request that waits for an operator or was rejected. The provider has its full name.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -175,9 +175,9 @@ impl Request {
         name == self.provider || name == self.name()
     }
 
-    fn described(&self) -> Described<'_> {
+    fn described(&self) -> RequestDescription<'_> {
         let team = self.team.as_deref().unwrap_or("default");
-        Described {
+        RequestDescription {
             team,
             digest: &self.digest,
             id: self.id.clone(),

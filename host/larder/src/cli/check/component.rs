@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::app::{App, Interfaces, Provider, Served};
+use crate::app::{App, Interfaces, Provider, ServingReport};
 use crate::cli::error::CommandError;
 use crate::cli::team::TeamArg;
 use crate::cli::{Outcome, guest_stderr, log, out, sanitize, temp_plugins};
@@ -130,7 +130,7 @@ async fn run_checks(app: &App, is_configured: bool) -> Vec<Check> {
     checks
 }
 
-fn check_loading(served: &Served) -> Vec<Check> {
+fn check_loading(served: &ServingReport) -> Vec<Check> {
     let rejected = served.rejected.iter();
     let rejected =
         rejected.map(|each| Check::failed("load", &each.reason).with_stderr(&each.stderr));

@@ -9,7 +9,7 @@ use crate::app::full_name;
 use crate::cli::sanitize;
 use crate::config::Team;
 use larder_core::reconcile::{ApprovalsError, Config, MAX_GRANT_REQUEST_SIZE};
-use larder_core::source::{Artifact, Blob, Fetched, Folder, Source as _};
+use larder_core::source::{Artifact, Blob, FetchOutcome, Folder, Source as _};
 use larder_model::name::ProviderName;
 use larder_model::policy::{ApprovalMode, grant_lines};
 use larder_model::size;
@@ -143,10 +143,10 @@ fn of_provider(
 
 fn text(grant_request: &Blob) -> Result<String, String> {
     match grant_request.fetch(MAX_GRANT_REQUEST_SIZE) {
-        Ok(Fetched::Bytes(bytes)) => {
+        Ok(FetchOutcome::Bytes(bytes)) => {
             String::from_utf8(bytes.into()).map_err(|error| error.to_string())
         }
-        Ok(Fetched::TooLarge(size)) => Err(format!(
+        Ok(FetchOutcome::TooLarge(size)) => Err(format!(
             "it has {}; the limit is {}",
             size::show(size),
             size::show(MAX_GRANT_REQUEST_SIZE)

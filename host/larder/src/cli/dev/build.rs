@@ -42,7 +42,7 @@ pub(super) async fn run(project: &Project, commands: &[Vec<String>]) -> Result<(
                 error,
             },
         };
-        let mut running = Running::start(project, words).map_err(failed)?;
+        let mut running = RunningBuild::start(project, words).map_err(failed)?;
         let status = running.child.wait().await.map_err(failed)?;
         running.ended = true;
         if !status.success() {
@@ -61,12 +61,12 @@ fn advice(tool: Option<&str>) -> String {
     tool.map(|tool| format!("; {tool}")).unwrap_or_default()
 }
 
-struct Running {
+struct RunningBuild {
     child: Child,
     ended: bool,
 }
 
-impl Running {
+impl RunningBuild {
     fn start(project: &Project, words: &[String]) -> io::Result<Self> {
         let own = std::env::current_exe()?;
         // `larder` need not be in the PATH. Scripts find its path in the variable LARDER.
@@ -95,7 +95,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningBuild {
     /// Kills the process group. Otherwise children of the build tool could write into the output of the next
     /// build.
     fn drop(&mut self) {

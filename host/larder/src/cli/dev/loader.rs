@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use super::build_output::{BuildOutput, PluginsFolder};
 use super::error::RebuildError;
 use super::phases::Phases;
-use crate::app::{self, App, IfInUse, Provider, Rejected, Served, View};
+use crate::app::{self, App, IfInUse, Provider, RejectedComponent, ServingReport, View};
 use crate::cli::error::CommandError;
 use crate::cli::log::{self, ProcessLog};
 use crate::cli::out;
@@ -285,12 +285,13 @@ fn approve_all(config: &mut reconcile::Config) {
 async fn wait_until_loaded(
     view: &View,
     digest: &str,
-    before: &[Rejected],
+    before: &[RejectedComponent],
     is_loaded: impl Fn(&Provider) -> bool,
 ) -> Result<Provider, RebuildError> {
     let deadline = Instant::now() + LOAD_TIMEOUT;
     loop {
-        let is_about = |one: &Rejected| one.digest.as_deref().is_none_or(|other| other == digest);
+        let is_about =
+            |one: &RejectedComponent| one.digest.as_deref().is_none_or(|other| other == digest);
         let mut rejected = view.served().rejected.into_iter();
         if let Some(provider) = only_provider(view.served(), &is_loaded) {
             return Ok(provider);
@@ -307,13 +308,16 @@ async fn wait_until_loaded(
 
 /// Returns the provider, with all notes about its lists. In a server with one provider, collisions are always between
 /// its own entries.
-fn only_provider(served: Served, is_loaded: impl FnMut(&Provider) -> bool) -> Option<Provider> {
+fn only_provider(
+    served: ServingReport,
+    is_loaded: impl FnMut(&Provider) -> bool,
+) -> Option<Provider> {
     let mut provider = served.providers.into_iter().find(is_loaded)?;
     provider.omitted.extend(served.collisions);
     Some(provider)
 }
 
-fn rejection(rejected: Rejected) -> RebuildError {
+fn rejection(rejected: RejectedComponent) -> RebuildError {
     let reason = format!("{} is rejected: {}", rejected.file, rejected.reason);
     RebuildError::Rejected {
         reason,

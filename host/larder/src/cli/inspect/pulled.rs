@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::published::{Published, Statement};
+use super::registry_metadata::{RegistryMetadata, Statement};
 use super::{Findings, examine};
 use crate::cli::check::grants::of_copied_file;
 use crate::cli::error::CommandError;
@@ -32,7 +32,7 @@ pub(in crate::cli) async fn examine_published(
     name: &str,
     reference: &str,
     component: &[u8],
-    published: Published,
+    published: RegistryMetadata,
     config: &reconcile::Config,
 ) -> Result<Findings, CommandError> {
     let folder = tempfile::tempdir()?;

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::Path;
 
-use super::published::{Published, Statement};
+use super::registry_metadata::{RegistryMetadata, Statement};
 use larder_model::signature::{
     BUNDLE_EXTENSION, DETACHED_EXTENSION, FoundSignature, MAX_SIGNATURE_SIZE, Signature,
     SignatureVerifier, Signer,
@@ -16,7 +16,7 @@ pub(super) fn of_file(
     file: &Path,
     component: &[u8],
     trust: &dyn SignatureVerifier,
-) -> Option<Published> {
+) -> Option<RegistryMetadata> {
     let found: Vec<_> = [DETACHED_EXTENSION, BUNDLE_EXTENSION]
         .iter()
         .filter_map(|extension| find(file, extension))
@@ -33,7 +33,7 @@ pub(super) fn of_file(
         .iter()
         .filter_map(|found| trust.attestation(&subject, found));
     let attestations = attestations.map(Statement::from).collect();
-    Some(Published {
+    Some(RegistryMetadata {
         signer,
         untrusted,
         attestations,

@@ -14,8 +14,8 @@ use crate::config::{self, Config, Overrides, Team};
 use larder_model::name::{ProviderName, TeamName};
 use larder_model::signature::{Attestation, FoundSignature};
 use larder_registry::{
-    Client, Component, Error, LOCK_FILE, LockError, LockFile, LockedComponent, Pulled, Reference,
-    Store,
+    Client, Component, Error, LOCK_FILE, LockError, LockFile, LockedComponent, PulledImage,
+    Reference, Store,
 };
 
 /// The configuration and the team that a command concerns.
@@ -165,7 +165,11 @@ impl<'a> TeamAccess<'a> {
     }
 
     /// Pulls a component into the store.
-    pub(super) async fn pull(&self, reference: &Reference, store: &Store) -> Result<Pulled, Error> {
+    pub(super) async fn pull(
+        &self,
+        reference: &Reference,
+        store: &Store,
+    ) -> Result<PulledImage, Error> {
         let transfers = Transfers::new(&format!("pulling {reference}"));
         Box::pin(self.client.pull(reference, store, &transfers)).await
     }

@@ -3,7 +3,7 @@
 use super::context::TeamAccess;
 use crate::cli::error::CommandError;
 use crate::cli::inspect::ComponentInfo;
-use larder_core::source::{Artifact, Fetched, Folder, Source as _};
+use larder_core::source::{Artifact, FetchOutcome, Folder, Source as _};
 use larder_model::name::Digest;
 use larder_registry::LockedComponent;
 
@@ -32,8 +32,8 @@ fn locked_file(team: &TeamAccess<'_>, artifact: Artifact) -> Result<LockedFile, 
     let path = team.team.plugins.join(&artifact.origin);
     let failed = CommandError::input(path);
     let bytes = match artifact.component.fetch(u64::MAX).map_err(&failed)? {
-        Fetched::Bytes(bytes) => bytes,
-        Fetched::TooLarge(_) => return Err(failed(std::io::ErrorKind::FileTooLarge.into())),
+        FetchOutcome::Bytes(bytes) => bytes,
+        FetchOutcome::TooLarge(_) => return Err(failed(std::io::ErrorKind::FileTooLarge.into())),
     };
     let digest = Digest::of(&bytes);
     let (signer, untrusted) = match team.signer_of(&bytes, &artifact.signatures.read()) {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{count, line};
-use larder_admin::{IndexStatus, PendingApproval, Provider, Rejected, StoredValues, Team};
+use larder_admin::{IndexStatus, PendingApproval, Provider, RejectedComponent, StoredValues, Team};
 use larder_model::name::TeamName;
 use larder_model::size;
 
@@ -143,7 +143,7 @@ fn calls(calls: &BTreeMap<String, u64>) -> String {
     if all.is_empty() { "none".into() } else { all }
 }
 
-fn rejected(rejected: &Rejected) -> String {
+fn rejected(rejected: &RejectedComponent) -> String {
     format!(
         "  rejected: {}: {} (since {})",
         line(&rejected.file),

@@ -10,11 +10,11 @@ use larder_model::policy::Grant;
 
 /// The content of all teams: what is served and what is not served.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct Served {
+pub struct ServingReport {
     /// The providers that are served.
     pub providers: Vec<Provider>,
     /// Components that could not be loaded.
-    pub rejected: Vec<Rejected>,
+    pub rejected: Vec<RejectedComponent>,
     /// Revisions that wait for `larder approve`, as sentences.
     pub pending_approval: Vec<String>,
     /// Which providers offer the same URIs and templates, as sentences. Only one of the providers serves each of these.
@@ -68,7 +68,7 @@ pub struct Provider {
 
 /// A component that could not be loaded.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Rejected {
+pub struct RejectedComponent {
     /// The team of the component, if the configuration has teams.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub team: Option<String>,
@@ -83,7 +83,7 @@ pub struct Rejected {
     pub stderr: String,
 }
 
-impl Served {
+impl ServingReport {
     /// Collects the content of all catalogs. Team names are included only if there is a team other than
     /// `default`.
     pub(super) fn of<'a>(catalogs: impl Iterator<Item = (&'a TeamName, Arc<Catalog>)>) -> Self {
@@ -107,7 +107,7 @@ impl Served {
                 .map(|offer| Provider::of(team, offer)),
         );
         self.rejected
-            .extend(catalog.rejected().iter().map(|rejected| Rejected {
+            .extend(catalog.rejected().iter().map(|rejected| RejectedComponent {
                 team: team.map(ToOwned::to_owned),
                 file: rejected.origin.clone(),
                 digest: rejected.digest.map(|digest| digest.to_string()),
@@ -193,7 +193,7 @@ impl Provider {
     }
 }
 
-impl Rejected {
+impl RejectedComponent {
     /// Returns its file name with its team.
     pub fn full_name(&self) -> String {
         full_name(self.team.as_deref(), &self.file)

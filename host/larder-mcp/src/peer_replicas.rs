@@ -5,7 +5,7 @@ use std::fmt;
 use super::message::Id;
 
 /// The other replicas, for the messages of one client.
-pub(super) trait Elsewhere: fmt::Debug + Send + Sync {
+pub(super) trait PeerReplicas: fmt::Debug + Send + Sync {
     /// The name of this replica.
     fn replica(&self) -> &str;
     /// Sends an answer, which is the JSON text of a result or of an error, to the replica that sent the request. Never

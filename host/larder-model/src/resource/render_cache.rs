@@ -8,9 +8,9 @@ use bytes::Bytes;
 /// The rendering of a value. It is made when it is first needed, and then reused. All users of a value have to render
 /// it in the same way. A clone starts without a rendering.
 #[derive(Default)]
-pub struct Rendered(OnceLock<Bytes>);
+pub struct RenderCache(OnceLock<Bytes>);
 
-impl Rendered {
+impl RenderCache {
     /// Returns the rendering. If there is no rendering yet, makes it first.
     pub fn get_or_render(&self, render: impl FnOnce() -> Vec<u8>) -> &Bytes {
         self.0.get_or_init(|| {
@@ -33,14 +33,14 @@ impl Rendered {
     }
 }
 
-impl Clone for Rendered {
+impl Clone for RenderCache {
     fn clone(&self) -> Self {
         Self::default()
     }
 }
 
-impl fmt::Debug for Rendered {
+impl fmt::Debug for RenderCache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Rendered")
+        f.write_str("RenderCache")
     }
 }

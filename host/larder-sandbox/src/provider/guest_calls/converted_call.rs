@@ -8,18 +8,18 @@ use crate::guest::{CallableGuest, GuestCall};
 use crate::guest_config::{GuestConfig, Lease};
 use crate::provider::CallError;
 use crate::state::GuestState;
-use larder_runtime::memory_budget::{MemoryCharge, MemoryUse, Refused};
+use larder_runtime::memory_budget::{ChargeError, MemoryCharge, MemoryUse};
 
 /// Answers up to this size are not charged to the memory budget.
 const FREE_ANSWER: usize = 64 << 10;
 
-pub(in crate::provider) struct Converted<W, C, K> {
+pub(in crate::provider) struct ConvertedCall<W, C, K> {
     pub(in crate::provider) guest_call: W,
     pub(in crate::provider) convert: C,
     pub(in crate::provider) checks: K,
 }
 
-impl<W, C, F, T, K> GuestCall for Converted<W, C, K>
+impl<W, C, F, T, K> GuestCall for ConvertedCall<W, C, K>
 where
     W: GuestCall,
     C: Fn(Arc<GuestConfig>, W::Output) -> F + Send + Sync,
@@ -67,7 +67,7 @@ where
 
 /// Charges an answer of this many bytes to the caller, if it is large. The answer was copied from the guest in one step
 /// that cannot be interrupted, so at most one answer for each thread is not charged yet.
-fn charge_answer(state: &GuestState, bytes: usize) -> Result<Option<MemoryCharge>, Refused> {
+fn charge_answer(state: &GuestState, bytes: usize) -> Result<Option<MemoryCharge>, ChargeError> {
     if bytes <= FREE_ANSWER {
         return Ok(None);
     }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use bytes::{Buf as _, Bytes};
 
 use super::escape::{escaped_len, escaped_twice_len, write_escaped};
-use super::held_contents::{Encoding, Place};
+use super::held_contents::{BodySlot, Encoding};
 use super::output::Output;
 
 /// Bytes that are encoded in one step. A multiple of three, so that base64 is padded only at the end of a part.
@@ -15,12 +15,12 @@ pub(super) const MAX_STEP: usize = 8 * STEP;
 
 /// Bytes, with their encoding.
 #[derive(Debug, Clone)]
-pub(super) struct Part {
+pub(super) struct OutputChunk {
     pub(super) raw: Bytes,
     pub(super) encoding: Encoding,
 }
 
-impl Part {
+impl OutputChunk {
     /// The number of bytes after the encoding.
     pub(super) fn encoded_len(&self) -> usize {
         match self.encoding {
@@ -57,18 +57,18 @@ impl Encoding {
 }
 
 /// Returns the parts of a response in order: JSON, and the contents at the places in it.
-pub(super) fn parts(mut json: Bytes, places: Vec<Place>) -> VecDeque<Part> {
+pub(super) fn parts(mut json: Bytes, places: Vec<BodySlot>) -> VecDeque<OutputChunk> {
     let mut parts = VecDeque::with_capacity(2 * places.len() + 1);
     let mut done = 0;
-    for Place { at, raw, encoding } in places {
-        parts.push_back(Part {
+    for BodySlot { at, raw, encoding } in places {
+        parts.push_back(OutputChunk {
             raw: json.split_to(at - done),
             encoding: Encoding::Json,
         });
-        parts.push_back(Part { raw, encoding });
+        parts.push_back(OutputChunk { raw, encoding });
         done = at;
     }
-    parts.push_back(Part {
+    parts.push_back(OutputChunk {
         raw: json,
         encoding: Encoding::Json,
     });
@@ -82,8 +82,8 @@ mod tests {
     use super::*;
 
     /// Encodes parts in pieces of this size.
-    fn encode(mut parts: VecDeque<Part>, piece: usize) -> Vec<u8> {
-        let len: usize = parts.iter().map(Part::encoded_len).sum();
+    fn encode(mut parts: VecDeque<OutputChunk>, piece: usize) -> Vec<u8> {
+        let len: usize = parts.iter().map(OutputChunk::encoded_len).sum();
         let mut all = Vec::new();
         for part in &mut parts {
             while !part.raw.is_empty() {
@@ -97,10 +97,10 @@ mod tests {
         all
     }
 
-    fn string(raw: &[u8], encoding: Encoding) -> VecDeque<Part> {
+    fn string(raw: &[u8], encoding: Encoding) -> VecDeque<OutputChunk> {
         parts(
             Bytes::from_static(b"\"\""),
-            vec![Place {
+            vec![BodySlot {
                 at: 1,
                 raw: raw.to_vec().into(),
                 encoding,

@@ -31,21 +31,21 @@ const CACHED_BLOCKS: usize = 1;
 
 /// An index that is opened for reading.
 #[derive(Debug)]
-pub(crate) struct Stored {
+pub(crate) struct StoredIndex {
     folder: PathBuf,
     fields: Fields,
-    opened: Mutex<Option<Opened>>,
+    opened: Mutex<Option<OpenedIndex>>,
 }
 
-struct Opened {
+struct OpenedIndex {
     state: FileState,
     searcher: Searcher,
     last_use: Instant,
 }
 
-impl std::fmt::Debug for Opened {
+impl std::fmt::Debug for OpenedIndex {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Opened")
+        f.debug_struct("OpenedIndex")
             .field("state", &self.state)
             .finish_non_exhaustive()
     }
@@ -72,7 +72,7 @@ pub(crate) fn open_index(directory: FileDirectory) -> Result<Index, Failure> {
     Ok(index)
 }
 
-impl Stored {
+impl StoredIndex {
     pub(crate) fn new(folder: PathBuf) -> Self {
         Self {
             folder,
@@ -104,7 +104,7 @@ impl Stored {
         let reader = reader
             .doc_store_cache_num_blocks(CACHED_BLOCKS)
             .try_into()?;
-        let new = Opened {
+        let new = OpenedIndex {
             state: state?,
             searcher: reader.searcher(),
             last_use: Instant::now(),

@@ -9,13 +9,13 @@ use super::Lists;
 use crate::catalog::seen_lists::SeenLists;
 
 /// What a listener of several catalogs last saw.
-pub(in crate::catalog) struct LastSeen {
+pub(in crate::catalog) struct LastSeenLists {
     read: Box<dyn Fn() -> SeenLists + Send + Sync>,
     /// None if every change must be reported.
     last: Mutex<Option<SeenLists>>,
 }
 
-impl LastSeen {
+impl LastSeenLists {
     /// `read` returns the current lists.
     pub(in crate::catalog) fn new(read: impl Fn() -> SeenLists + Send + Sync + 'static) -> Self {
         Self {
@@ -68,8 +68,8 @@ impl LastSeen {
     }
 }
 
-impl fmt::Debug for LastSeen {
+impl fmt::Debug for LastSeenLists {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("LastSeen")
+        f.write_str("LastSeenLists")
     }
 }

@@ -14,7 +14,7 @@ const MAX_WORDS: usize = 8;
 pub const TIME_IS_OVER: &str = "the time was over before all rows were read";
 
 /// The hits in tables: each row once, and those that were added first are the best.
-pub struct Found<'a> {
+pub struct TableHits<'a> {
     words: Vec<&'a str>,
     hits: Vec<Hit>,
     uris: HashSet<String>,
@@ -22,7 +22,7 @@ pub struct Found<'a> {
     missing: Option<String>,
 }
 
-impl<'a> Found<'a> {
+impl<'a> TableHits<'a> {
     /// Starts a search with the entries whose texts contain all words.
     pub fn new(words: Vec<&'a str>, entries: Vec<Entry>) -> Self {
         Self {

@@ -4,18 +4,18 @@
 use std::collections::HashSet;
 
 use crate::Effort;
-use crate::effort::Exhausted;
+use crate::effort::EffortError;
 
 /// The evaluated members and items of one value.
 #[derive(Default)]
-pub(super) struct Evaluated<'v> {
+pub(super) struct EvaluatedChildren<'v> {
     names: HashSet<&'v str>,
     /// The number of evaluated items from the beginning.
     first_items: usize,
     items: HashSet<usize>,
 }
 
-impl<'v> Evaluated<'v> {
+impl<'v> EvaluatedChildren<'v> {
     pub(super) fn add_name(&mut self, name: &'v str) {
         self.names.insert(name);
     }
@@ -41,7 +41,7 @@ impl<'v> Evaluated<'v> {
         &mut self,
         other: Self,
         effort: &mut Effort<'_>,
-    ) -> Result<(), Exhausted> {
+    ) -> Result<(), EffortError> {
         effort.spend((other.names.len() + other.items.len()) as u64)?;
         self.names.extend(other.names);
         self.items.extend(other.items);

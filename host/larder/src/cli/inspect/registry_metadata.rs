@@ -18,7 +18,7 @@ const SHOWN: [(&str, &str); 4] = [
 
 /// What a registry stores in addition to a component.
 #[derive(Debug, Clone, Default, Serialize)]
-pub(in crate::cli) struct Published {
+pub(in crate::cli) struct RegistryMetadata {
     /// The reference with the digest of the manifest. Empty for a file.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(in crate::cli) image: String,
@@ -90,8 +90,8 @@ impl Statement {
 }
 
 impl Page {
-    pub(super) fn published(&mut self, published: &Published) {
-        let Published {
+    pub(super) fn published(&mut self, published: &RegistryMetadata) {
+        let RegistryMetadata {
             image,
             annotations,
             signer,

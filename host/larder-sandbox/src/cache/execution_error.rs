@@ -8,7 +8,7 @@ use rustix::io::Errno;
 
 /// Compiled code cannot be executed in this process. This does not depend on the component.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum ExecutionDenied {
+pub(crate) enum ExecutionError {
     #[error(
         "its compiled code cannot be executed: the cache folder {} is on a file system that is mounted with `noexec`; set another folder with `cache_dir` in [compiler]",
         .0.display()
@@ -20,7 +20,7 @@ pub(crate) enum ExecutionDenied {
     Memory(Errno),
 }
 
-impl ExecutionDenied {
+impl ExecutionError {
     /// Returns the cause if this error of the engine means that code from the cache folder cannot be executed.
     pub(crate) fn of(error: &wasmtime::Error, folder: &Path) -> Option<Self> {
         // An error of opening or reading the file would be an `io::Error`.

@@ -14,7 +14,7 @@ const MAX_COUNT: usize = 1_000;
 
 /// The parts of a catalog that the catalog of an earlier team covers.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Covered {
+pub struct CoveredEntries {
     /// The first provider whose entry, tool or prompt is covered.
     pub provider: ProviderName,
     /// The first covered item: a URI, or the name of a tool or prompt.
@@ -29,14 +29,14 @@ type Example<'a> = (&'a Arc<Offer>, String);
 impl Catalog {
     /// Returns which parts of this catalog an earlier catalog covers. Both catalogs may be large, so only a part of the
     /// entries is compared.
-    pub fn covered_by(&self, earlier: &Self) -> Option<Covered> {
+    pub fn covered_by(&self, earlier: &Self) -> Option<CoveredEntries> {
         let mut covered = self
             .covered_entries(earlier)
             .chain(self.covered_tools(earlier))
             .chain(self.covered_prompts(earlier))
             .take(MAX_COUNT);
         let (offer, example) = covered.next()?;
-        Some(Covered {
+        Some(CoveredEntries {
             provider: offer.name().clone(),
             example,
             count: 1 + covered.count(),

@@ -19,7 +19,7 @@ pub(super) const MAX_INITIAL: u64 = 16 << 20;
 pub(super) const MAX_UNMOVED_LIBRARIES: u64 = 1 << 20;
 
 #[derive(Debug, Clone, Copy)]
-enum Place {
+enum CallThread {
     /// No call is polled on this thread.
     None,
     /// A call is polled on the thread that received it.
@@ -44,7 +44,7 @@ struct CpuSample {
 }
 
 thread_local! {
-    static PLACE: Cell<Place> = const { Cell::new(Place::None) };
+    static CALL_THREAD: Cell<CallThread> = const { Cell::new(CallThread::None) };
     static LAST_SAMPLE: Cell<Option<CpuSample>> = const { Cell::new(None) };
 }
 
@@ -74,29 +74,29 @@ impl CpuSample {
 
 /// Marks this thread as a thread for long calls until it ends.
 pub(super) fn become_long_call_thread() {
-    PLACE.set(Place::LongCallThread);
+    CALL_THREAD.set(CallThread::LongCallThread);
 }
 
 /// Whether this is a thread for long calls.
 pub(super) fn is_long_call_thread() -> bool {
-    matches!(PLACE.get(), Place::LongCallThread)
+    matches!(CALL_THREAD.get(), CallThread::LongCallThread)
 }
 
 /// Polls a call on the thread that received it. Also returns whether the call requested the move.
 pub(super) fn poll_on_receiver<T>(since: Instant, poll: impl FnOnce() -> T) -> (T, bool) {
     let sample = CpuSample::before(since);
-    let before = PLACE.replace(Place::Receiver {
+    let before = CALL_THREAD.replace(CallThread::Receiver {
         since,
         sample,
         is_move_requested: false,
     });
     let polled = poll();
-    let after = PLACE.replace(before);
+    let after = CALL_THREAD.replace(before);
     (
         polled,
         matches!(
             after,
-            Place::Receiver {
+            CallThread::Receiver {
                 is_move_requested: true,
                 ..
             }
@@ -106,10 +106,10 @@ pub(super) fn poll_on_receiver<T>(since: Instant, poll: impl FnOnce() -> T) -> (
 
 /// Requests the move of the call that is being polled. Returns false if the call cannot be moved from here.
 fn request_move() -> bool {
-    let Place::Receiver { since, sample, .. } = PLACE.get() else {
+    let CallThread::Receiver { since, sample, .. } = CALL_THREAD.get() else {
         return false;
     };
-    PLACE.set(Place::Receiver {
+    CALL_THREAD.set(CallThread::Receiver {
         since,
         sample,
         is_move_requested: true,
@@ -120,7 +120,7 @@ fn request_move() -> bool {
 /// Requests the move if the call has used this much CPU time of the thread that received it. The call moves when it
 /// yields. A short call whose thread was preempted stays: on a thread of low priority it would wait for long calls.
 pub(super) fn request_move_after(limit: Duration) {
-    if let Place::Receiver { since, sample, .. } = PLACE.get()
+    if let CallThread::Receiver { since, sample, .. } = CALL_THREAD.get()
         && since.elapsed() >= limit
         && sample.used_since(since) >= limit
     {
