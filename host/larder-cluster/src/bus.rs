@@ -84,7 +84,7 @@ async fn handle(node: &Node, message: &Message) {
 }
 
 /// The place at which a snapshot is read: the answers of one replica to one request.
-fn snapshot_place(inbox: &str, from: ReplicaId) -> String {
+fn snapshot_context(inbox: &str, from: ReplicaId) -> String {
     format!("snapshot {inbox} {from}")
 }
 
@@ -93,7 +93,7 @@ async fn send_snapshot(node: &Node, request: &Message) {
     let Some(reply) = &request.reply else { return };
     for part in node.send_interest(|replica| replica.snapshot()).await {
         if node
-            .send(reply, &snapshot_place(reply, node.id), &part)
+            .send(reply, &snapshot_context(reply, node.id), &part)
             .await
         {
             node.traffic.count(Direction::Sent, Kind::Interest, 1);
@@ -182,7 +182,7 @@ async fn collect_snapshot(node: &Node, replica: ReplicaId) -> Result<(), async_n
     let inbox = client.new_inbox();
     let mut parts = client.subscribe(inbox.clone()).await?;
     let subject = node.subject(&format!("snapshot.{replica}"));
-    let place = snapshot_place(&inbox, replica);
+    let context = snapshot_context(&inbox, replica);
     client
         .publish_with_reply(subject, inbox, bytes::Bytes::new())
         .await?;
@@ -191,7 +191,7 @@ async fn collect_snapshot(node: &Node, replica: ReplicaId) -> Result<(), async_n
         if message.status.is_some() {
             return Ok(());
         }
-        let Some(opened) = node.open::<SnapshotPart>(&place, &message.payload) else {
+        let Some(opened) = node.open::<SnapshotPart>(&context, &message.payload) else {
             continue;
         };
         if !node

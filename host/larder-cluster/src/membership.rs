@@ -138,7 +138,7 @@ async fn renew(node: &Node, bucket: &Store) -> Result<(), async_nats::Error> {
     bucket
         .put(
             node.id.to_string(),
-            node.seal(&lease_place(node, node.id), &lease)?.into(),
+            node.seal(&lease_context(node, node.id), &lease)?.into(),
         )
         .await?;
     node.replica().renewed(started);
@@ -146,7 +146,7 @@ async fn renew(node: &Node, bucket: &Store) -> Result<(), async_nats::Error> {
 }
 
 /// Where the lease of a replica is read.
-fn lease_place(node: &Node, id: ReplicaId) -> String {
+fn lease_context(node: &Node, id: ReplicaId) -> String {
     node.subject(&format!("lease.{id}"))
 }
 
@@ -157,8 +157,12 @@ fn observe(node: &Node, entry: &Entry) {
     };
     match entry.operation {
         Operation::Put => {
-            let lease =
-                node.admit::<Lease>(id, MessageKind::Lease, &lease_place(node, id), &entry.value);
+            let lease = node.admit::<Lease>(
+                id,
+                MessageKind::Lease,
+                &lease_context(node, id),
+                &entry.value,
+            );
             if let Some(lease) = lease {
                 node.replica().lease_seen(id, lease, Instant::now());
             }

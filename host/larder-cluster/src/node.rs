@@ -166,23 +166,23 @@ impl Node {
         rest
     }
 
-    /// Writes a message with a seal for this place.
+    /// Writes a message with a seal for this context.
     pub(crate) fn seal<T: Serialize>(
         &self,
-        place: &str,
+        context: &str,
         message: &T,
     ) -> serde_json::Result<Vec<u8>> {
-        self.sealer.seal(place, message)
+        self.sealer.seal(context, message)
     }
 
     /// Reads a message. Another version of the program may send messages that this version cannot parse.
     pub(crate) fn open<T: DeserializeOwned>(
         &self,
-        place: &str,
+        context: &str,
         bytes: &[u8],
     ) -> Option<OpenMessage<T>> {
         self.sealer
-            .open(place, bytes)
+            .open(context, bytes)
             .map_err(|error| {
                 self.connection
                     .report_error("a message of another replica is refused", &error)
@@ -195,19 +195,24 @@ impl Node {
         &self,
         from: ReplicaId,
         kind: MessageKind,
-        place: &str,
+        context: &str,
         bytes: &[u8],
     ) -> Option<T> {
-        let OpenMessage { content, sequence } = self.open(place, bytes)?;
+        let OpenMessage { content, sequence } = self.open(context, bytes)?;
         self.replica()
             .admits(from, kind, sequence, Instant::now())
             .then_some(content)
     }
 
-    /// Sends a message that is read at this place. Returns whether the connection accepted the message. The receivers
+    /// Sends a message that is read in this context. Returns whether the connection accepted the message. The receivers
     /// detect a loss.
-    pub(crate) async fn send<T: Serialize>(&self, subject: &str, place: &str, message: &T) -> bool {
-        match self.try_send(subject, place, message).await {
+    pub(crate) async fn send<T: Serialize>(
+        &self,
+        subject: &str,
+        context: &str,
+        message: &T,
+    ) -> bool {
+        match self.try_send(subject, context, message).await {
             Ok(()) => true,
             Err(error) => {
                 self.connection
@@ -220,11 +225,11 @@ impl Node {
     async fn try_send<T: Serialize>(
         &self,
         subject: &str,
-        place: &str,
+        context: &str,
         message: &T,
     ) -> Result<(), Box<dyn Display + Send + Sync>> {
         let payload = self
-            .seal(place, message)
+            .seal(context, message)
             .map_err(|error| Box::new(error) as Box<_>)?;
         let sent = self
             .connection

@@ -62,11 +62,11 @@ impl Sealer {
         }
     }
 
-    /// Writes a message, which must be an object with fields. `place` is where the message is read, so that the message
+    /// Writes a message, which must be an object with fields. `context` is where the message is read, so that the message
     /// cannot be moved to another place.
     pub(crate) fn seal<T: Serialize>(
         &self,
-        place: &str,
+        context: &str,
         message: &T,
     ) -> serde_json::Result<Vec<u8>> {
         let mut bytes = serde_json::to_vec(message)?;
@@ -75,7 +75,7 @@ impl Sealer {
         };
         bytes.pop();
         let sequence = format!("{:016x}", self.sent.fetch_add(1, Ordering::Relaxed));
-        let code = hmac::sign(key, &signed(place, &sequence, &bytes));
+        let code = hmac::sign(key, &signed(context, &sequence, &bytes));
         bytes.extend_from_slice(BEGIN);
         bytes.extend_from_slice(sequence.as_bytes());
         bytes.extend_from_slice(base64_simd::STANDARD.encode_to_string(code).as_bytes());
@@ -86,12 +86,12 @@ impl Sealer {
     /// Reads a message, and verifies its seal if it has a seal.
     pub(crate) fn open<T: DeserializeOwned>(
         &self,
-        place: &str,
+        context: &str,
         bytes: &[u8],
     ) -> Result<OpenMessage<T>, OpenError> {
         let sequence = match seal_of(bytes) {
             Some((message, seal)) => {
-                Some(self.verify(place, message, seal).ok_or(OpenError::Seal)?)
+                Some(self.verify(context, message, seal).ok_or(OpenError::Seal)?)
             }
             None if self.is_required => return Err(OpenError::NoSeal),
             None => None,
@@ -103,10 +103,10 @@ impl Sealer {
     }
 
     /// Returns the sequence number.
-    fn verify(&self, place: &str, message: &[u8], seal: &str) -> Option<u64> {
+    fn verify(&self, context: &str, message: &[u8], seal: &str) -> Option<u64> {
         let (sequence, code) = seal.split_at_checked(SEQUENCE_LENGTH)?;
         let code = base64_simd::STANDARD.decode_to_vec(code).ok()?;
-        let signed = signed(place, sequence, message);
+        let signed = signed(context, sequence, message);
         let is_valid = self
             .keys
             .iter()
@@ -124,10 +124,17 @@ fn seal_of(bytes: &[u8]) -> Option<(&[u8], &str)> {
     Some((message, std::str::from_utf8(seal).ok()?))
 }
 
-/// Returns the bytes from which the code is computed. A place has no zero byte, and a sequence number has a fixed
+/// Returns the bytes from which the code is computed. A context has no zero byte, and a sequence number has a fixed
 /// length.
-fn signed(place: &str, sequence: &str, message: &[u8]) -> Vec<u8> {
-    [LABEL, place.as_bytes(), b"\0", sequence.as_bytes(), message].concat()
+fn signed(context: &str, sequence: &str, message: &[u8]) -> Vec<u8> {
+    [
+        LABEL,
+        context.as_bytes(),
+        b"\0",
+        sequence.as_bytes(),
+        message,
+    ]
+    .concat()
 }
 
 #[cfg(test)]
@@ -143,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn opens_only_what_has_the_key_and_the_place() {
+    fn opens_only_what_has_the_key_and_the_context() {
         let own = sealer(&["new", "old"]);
         let message = json!({ "a": [1, "x"] });
         for (key, is_known) in [("new", true), ("old", true), ("other", false)] {

@@ -92,7 +92,7 @@ impl SearchIndexer {
                 () = tokio::time::sleep_until(next.into()) => {}
             }
         }
-        self.health.resolve(&self.part());
+        self.health.resolve(&self.health_part());
     }
 
     /// Notes which providers are to be indexed.
@@ -116,7 +116,7 @@ impl SearchIndexer {
         match result {
             Ok(()) => {
                 self.retry.succeeded();
-                self.health.resolve(&self.part());
+                self.health.resolve(&self.health_part());
             }
             Err(error) => self.index_failed(&error),
         }
@@ -216,7 +216,7 @@ impl SearchIndexer {
         }
         let message = format!("team {}: {error}", self.reader.team());
         self.health
-            .report(&self.part(), message, Impact::OperatorOnly);
+            .report(&self.health_part(), message, Impact::OperatorOnly);
         if self.retry.is_first_failure() {
             tracing::warn!(%error, "the full-text index is not up to date");
         }
@@ -235,7 +235,7 @@ impl SearchIndexer {
             .max(self.retry.at())
     }
 
-    fn part(&self) -> String {
+    fn health_part(&self) -> String {
         format!("full-text index of {}", self.reader.team())
     }
 }

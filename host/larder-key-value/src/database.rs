@@ -130,7 +130,7 @@ impl DatabaseFile {
                     open: Some(database.clone()),
                     failed: None,
                 };
-                self.health.resolve(&self.part());
+                self.health.resolve(&self.health_part());
                 Ok(database)
             }
             Err(error) => {
@@ -168,11 +168,11 @@ impl DatabaseFile {
                 let message =
                     format!("another process uses the stored values of team {team} ({path})");
                 self.health
-                    .report(&self.part(), message, Impact::OperatorOnly);
+                    .report(&self.health_part(), message, Impact::OperatorOnly);
                 return KeyValueError::InUse;
             }
             OpenError::Other(why) => (
-                self.part(),
+                self.health_part(),
                 format!("the stored values of team {team} cannot be opened: {path} {why}"),
             ),
             OpenError::Damaged(why) => {
@@ -205,7 +205,7 @@ impl DatabaseFile {
     }
 
     /// The name of this file in the health of the server.
-    fn part(&self) -> String {
+    fn health_part(&self) -> String {
         format!("values of {}", self.team)
     }
 

@@ -17,7 +17,7 @@ pub(super) struct CancellableRequests {
     tokens: Mutex<HashMap<Id, CancellationToken>>,
     max_requests: usize,
     /// The other replicas that may run requests of this client.
-    elsewhere: OnceLock<Arc<dyn PeerReplicas>>,
+    peer_replicas: OnceLock<Arc<dyn PeerReplicas>>,
 }
 
 /// A request that runs or waits. Its id is in use until this value is dropped.
@@ -34,7 +34,7 @@ impl CancellableRequests {
         Arc::new(Self {
             tokens: Mutex::default(),
             max_requests,
-            elsewhere: OnceLock::new(),
+            peer_replicas: OnceLock::new(),
         })
     }
 
@@ -65,9 +65,9 @@ impl CancellableRequests {
             return;
         };
         if !self.cancel_here(&id)
-            && let Some(elsewhere) = self.elsewhere.get()
+            && let Some(peer_replicas) = self.peer_replicas.get()
         {
-            elsewhere.cancel(&id);
+            peer_replicas.cancel(&id);
         }
     }
 
@@ -78,8 +78,8 @@ impl CancellableRequests {
     }
 
     /// Sets the connection to replicas, for requests that this process does not have.
-    pub(super) fn link(&self, elsewhere: Arc<dyn PeerReplicas>) {
-        _ = self.elsewhere.set(elsewhere);
+    pub(super) fn link(&self, peer_replicas: Arc<dyn PeerReplicas>) {
+        _ = self.peer_replicas.set(peer_replicas);
     }
 
     pub(super) fn cancel_all(&self) {

@@ -66,8 +66,8 @@ impl LegacyClientSide {
     }
 
     /// Sets the connection to replicas, for answers to requests that this process did not send.
-    pub(super) fn link(&self, elsewhere: Arc<dyn PeerReplicas>) {
-        self.requests.link(elsewhere);
+    pub(super) fn link(&self, peer_replicas: Arc<dyn PeerReplicas>) {
+        self.requests.link(peer_replicas);
     }
 
     /// Passes the answer to a request of the server on.

@@ -13,7 +13,7 @@ use futures_util::future::BoxFuture;
 use super::charged_bytes::{charged, sharing_charge};
 use super::held_contents::{BodySlots, HeldContents};
 use super::output::Output;
-use super::output_chunk::{MAX_STEP, OutputChunk, parts};
+use super::output_chunk::{MAX_STEP, OutputChunk, chunks};
 use larder_runtime::low_priority_threads::{self, LowPriorityThreads};
 use larder_runtime::memory_budget::MemoryCharge;
 
@@ -32,7 +32,7 @@ pub(super) const SLOW: Duration = Duration::from_secs(1);
 /// The response. A clone can send the response once more.
 #[derive(Debug, Clone)]
 pub(super) struct DeferredResponse {
-    parts: VecDeque<OutputChunk>,
+    chunks: VecDeque<OutputChunk>,
     len: usize,
     held: Weak<HeldContents>,
     pieces: Arc<MemoryCharge>,
@@ -44,10 +44,10 @@ impl DeferredResponse {
     /// contents.
     pub(super) fn new(json: Bytes, places: BodySlots, threads: Arc<LowPriorityThreads>) -> Self {
         let BodySlots { held, places } = places;
-        let parts = parts(json, places);
-        let len = parts.iter().map(OutputChunk::encoded_len).sum();
+        let chunks = chunks(json, places);
+        let len = chunks.iter().map(OutputChunk::encoded_len).sum();
         Self {
-            parts,
+            chunks,
             len,
             held: Arc::downgrade(&held),
             pieces: held.pieces().clone(),
@@ -73,7 +73,7 @@ pub(super) struct UnsentContents {
 }
 
 struct Encoder {
-    parts: VecDeque<OutputChunk>,
+    chunks: VecDeque<OutputChunk>,
     pieces: Arc<MemoryCharge>,
     /// None if the memory is freed only at the end.
     allocation: Option<Allocation>,
@@ -97,17 +97,17 @@ impl UnsentContents {
             empty_charge: Box::new(held.charge().begin_another()),
             began: Instant::now(),
         });
-        Self::with(response, allocation)
+        Self::with_allocation(response, allocation)
     }
 
     /// Sends a response that may be sent again: the memory of the response is not released before.
     pub(super) fn shared(response: DeferredResponse) -> Self {
-        Self::with(response, None)
+        Self::with_allocation(response, None)
     }
 
-    fn with(response: DeferredResponse, allocation: Option<Allocation>) -> Self {
+    fn with_allocation(response: DeferredResponse, allocation: Option<Allocation>) -> Self {
         let encoder = Some(Box::new(Encoder {
-            parts: response.parts,
+            chunks: response.chunks,
             pieces: response.pieces,
             allocation,
         }));
@@ -169,7 +169,7 @@ impl Drop for UnsentContents {
         if let Some(encoder) = self
             .encoder
             .take()
-            .filter(|encoder| !encoder.parts.is_empty())
+            .filter(|encoder| !encoder.chunks.is_empty())
         {
             self.threads.drop_there(encoder);
         }
@@ -182,11 +182,11 @@ impl Encoder {
         low_priority_threads::pause();
         let mut out = Output::with_capacity(PIECE + MAX_STEP);
         while out.len() < PIECE
-            && let Some(part) = self.parts.front_mut()
+            && let Some(chunk) = self.chunks.front_mut()
         {
-            part.write(&mut out, PIECE);
-            if part.raw.is_empty() {
-                self.parts.pop_front();
+            chunk.write(&mut out, PIECE);
+            if chunk.raw.is_empty() {
+                self.chunks.pop_front();
             }
         }
         (!out.is_empty()).then(|| sharing_charge(std::mem::take(&mut *out), &self.pieces))
@@ -198,7 +198,7 @@ impl Encoder {
         let Some(allocation) = &mut self.allocation else {
             return;
         };
-        let rest: usize = self.parts.iter().map(|part| part.raw.len()).sum();
+        let rest: usize = self.chunks.iter().map(|chunk| chunk.raw.len()).sum();
         let is_worth_it = allocation.bytes >= LARGE && rest <= allocation.bytes / 2;
         if !is_worth_it || allocation.began.elapsed() < SLOW {
             return;
@@ -213,12 +213,12 @@ impl Encoder {
         }
         allocation.bytes = rest;
         let mut copy = Vec::with_capacity(rest);
-        for part in &self.parts {
-            copy.extend_from_slice(&part.raw);
+        for chunk in &self.chunks {
+            copy.extend_from_slice(&chunk.raw);
         }
         let mut copy = charged(copy, Some(charge));
-        for part in &mut self.parts {
-            part.raw = copy.split_to(part.raw.len());
+        for chunk in &mut self.chunks {
+            chunk.raw = copy.split_to(chunk.raw.len());
         }
     }
 }

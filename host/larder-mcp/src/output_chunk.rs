@@ -1,4 +1,4 @@
-//! A part of a response that is encoded in steps.
+//! A chunk of a response that is encoded in steps.
 
 use std::collections::VecDeque;
 
@@ -8,7 +8,7 @@ use super::escape::{escaped_len, escaped_twice_len, write_escaped};
 use super::held_contents::{BodySlot, Encoding};
 use super::output::Output;
 
-/// Bytes that are encoded in one step. A multiple of three, so that base64 is padded only at the end of a part.
+/// Bytes that are encoded in one step. A multiple of three, so that base64 is padded only at the end of a chunk.
 const STEP: usize = 3 << 10;
 /// The longest result of a step.
 pub(super) const MAX_STEP: usize = 8 * STEP;
@@ -31,7 +31,7 @@ impl OutputChunk {
         }
     }
 
-    /// Encodes steps until the buffer has `len` bytes or the part ends.
+    /// Encodes steps until the buffer has `len` bytes or the chunk ends.
     pub(super) fn write(&mut self, out: &mut Output, len: usize) {
         while out.len() < len && !self.raw.is_empty() {
             let step = self.raw.len().min(STEP);
@@ -56,23 +56,23 @@ impl Encoding {
     }
 }
 
-/// Returns the parts of a response in order: JSON, and the contents at the places in it.
-pub(super) fn parts(mut json: Bytes, places: Vec<BodySlot>) -> VecDeque<OutputChunk> {
-    let mut parts = VecDeque::with_capacity(2 * places.len() + 1);
+/// Returns the chunks of a response in order: JSON, and the contents at the places in it.
+pub(super) fn chunks(mut json: Bytes, places: Vec<BodySlot>) -> VecDeque<OutputChunk> {
+    let mut chunks = VecDeque::with_capacity(2 * places.len() + 1);
     let mut done = 0;
     for BodySlot { at, raw, encoding } in places {
-        parts.push_back(OutputChunk {
+        chunks.push_back(OutputChunk {
             raw: json.split_to(at - done),
             encoding: Encoding::Json,
         });
-        parts.push_back(OutputChunk { raw, encoding });
+        chunks.push_back(OutputChunk { raw, encoding });
         done = at;
     }
-    parts.push_back(OutputChunk {
+    chunks.push_back(OutputChunk {
         raw: json,
         encoding: Encoding::Json,
     });
-    parts
+    chunks
 }
 
 #[cfg(test)]
@@ -81,14 +81,14 @@ mod tests {
 
     use super::*;
 
-    /// Encodes parts in pieces of this size.
-    fn encode(mut parts: VecDeque<OutputChunk>, piece: usize) -> Vec<u8> {
-        let len: usize = parts.iter().map(OutputChunk::encoded_len).sum();
+    /// Encodes chunks in pieces of this size.
+    fn encode(mut chunks: VecDeque<OutputChunk>, piece: usize) -> Vec<u8> {
+        let len: usize = chunks.iter().map(OutputChunk::encoded_len).sum();
         let mut all = Vec::new();
-        for part in &mut parts {
-            while !part.raw.is_empty() {
+        for chunk in &mut chunks {
+            while !chunk.raw.is_empty() {
                 let mut out = Output::default();
-                part.write(&mut out, piece);
+                chunk.write(&mut out, piece);
                 assert!(out.len() < piece + MAX_STEP, "{} bytes", out.len());
                 all.extend_from_slice(&out);
             }
@@ -98,7 +98,7 @@ mod tests {
     }
 
     fn string(raw: &[u8], encoding: Encoding) -> VecDeque<OutputChunk> {
-        parts(
+        chunks(
             Bytes::from_static(b"\"\""),
             vec![BodySlot {
                 at: 1,

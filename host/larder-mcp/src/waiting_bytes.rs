@@ -27,7 +27,7 @@ impl WaitingBytes {
     /// Responses can use `limit` bytes of the budget, and at most half of it.
     pub(super) fn new(whole: &MemoryBudget, limit: usize) -> Self {
         Self {
-            part: whole.part((limit as u64).min(whole.limit() / 2)),
+            part: whole.sub_budget((limit as u64).min(whole.limit() / 2)),
             whole: whole.clone(),
         }
     }

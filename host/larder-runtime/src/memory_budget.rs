@@ -117,7 +117,7 @@ struct TeamInner {
 impl MemoryBudget {
     /// Creates a budget of this many bytes.
     pub fn new(limit: u64) -> Self {
-        Self::with(limit, None)
+        Self::nested(limit, None)
     }
 
     /// A budget that refuses no memory.
@@ -127,11 +127,11 @@ impl MemoryBudget {
     }
 
     /// Creates a part of this budget with a limit of its own. Memory that is charged to the part is charged to both.
-    pub fn part(&self, limit: u64) -> Self {
-        Self::with(limit.min(self.limit()), Some(self.clone()))
+    pub fn sub_budget(&self, limit: u64) -> Self {
+        Self::nested(limit.min(self.limit()), Some(self.clone()))
     }
 
-    fn with(limit: u64, whole: Option<Self>) -> Self {
+    fn nested(limit: u64, whole: Option<Self>) -> Self {
         let several_teams = whole
             .as_ref()
             .map(Self::several_teams)

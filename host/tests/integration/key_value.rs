@@ -21,7 +21,7 @@ const BOTH: KeyValueGrant = KeyValueGrant {
 };
 
 /// A server with the guest, which has this grant and changes.
-fn with(grant: KeyValueGrant, change: impl FnOnce(&mut Grant)) -> TestServerBuilder {
+fn server_with(grant: KeyValueGrant, change: impl FnOnce(&mut Grant)) -> TestServerBuilder {
     TestServer::builder("keeps").provider("keeps", |provider, _| {
         provider.key_value = grant;
         change(provider);
@@ -74,7 +74,7 @@ async fn check(server: &TestServer, uris: &[(&str, &str)], expected: Expect) {
 
 #[tokio::test]
 async fn each_caller_has_a_bucket_and_all_share_one() {
-    let server = with(BOTH, |_| {}).start().await;
+    let server = server_with(BOTH, |_| {}).start().await;
     check(
         &server,
         &[
@@ -144,7 +144,7 @@ async fn only_what_is_granted_can_be_used() {
         ("ann", "set/caller/a/1"),
         ("ann", "keys/caller"),
     ];
-    let server = with(shared, |_| {}).start().await;
+    let server = server_with(shared, |_| {}).start().await;
     check(
         &server,
         &uris,
@@ -164,7 +164,7 @@ async fn only_what_is_granted_can_be_used() {
         },
         ..Bounds::default()
     };
-    let server = with(BOTH, |_| {}).ceiling(bounds).start().await;
+    let server = server_with(BOTH, |_| {}).ceiling(bounds).start().await;
     check(
         &server,
         &uris[..2],
@@ -200,7 +200,7 @@ async fn a_component_can_request_buckets() {
 
 #[tokio::test]
 async fn what_is_stored_is_limited() {
-    let server = with(BOTH, |grant| {
+    let server = server_with(BOTH, |grant| {
         let limits = &mut grant.limits.key_value;
         (
             limits.bucket_keys,
@@ -255,7 +255,7 @@ async fn what_is_stored_is_limited() {
 
 #[tokio::test]
 async fn keys_are_listed_in_pages() {
-    let server = with(BOTH, |_| {}).start().await;
+    let server = server_with(BOTH, |_| {}).start().await;
     for key in ["b-2", "a", "b-1", "c", "b-3"] {
         read(&server, &call_by("ann"), &format!("set/shared/{key}/x")).await;
     }
@@ -282,7 +282,7 @@ async fn keys_are_listed_in_pages() {
 
 #[tokio::test]
 async fn answers_with_values_of_a_caller_are_not_shared() {
-    let server = with(BOTH, |_| {}).start().await;
+    let server = server_with(BOTH, |_| {}).start().await;
     for (subject, value) in [("ann", "1"), ("bob", "2")] {
         read(&server, &call_by(subject), &format!("set/caller/a/{value}")).await;
     }
@@ -312,7 +312,7 @@ async fn answers_with_values_of_a_caller_are_not_shared() {
     )
     .await;
     // Concurrent reads of the same URI share a call only if the answer may be shared.
-    let server = with(BOTH, |_| {}).cache(0, 0).start().await;
+    let server = server_with(BOTH, |_| {}).cache(0, 0).start().await;
     for subject in ["ann", "bob"] {
         read(
             &server,
@@ -335,7 +335,7 @@ async fn answers_with_values_of_a_caller_are_not_shared() {
 
 #[tokio::test]
 async fn what_a_reused_guest_remembers_is_not_shared() {
-    let server = with(BOTH, |grant| grant.guests = GuestLifetime::Reused)
+    let server = server_with(BOTH, |grant| grant.guests = GuestLifetime::Reused)
         .start()
         .await;
     for (subject, value) in [("ann", "1"), ("bob", "2")] {
@@ -405,7 +405,7 @@ async fn teams_and_providers_have_separate_values() {
 
 #[tokio::test]
 async fn concurrent_calls_do_not_overwrite_each_other() {
-    let server = with(BOTH, |grant| grant.limits.timeout = Duration::from_secs(60))
+    let server = server_with(BOTH, |grant| grant.limits.timeout = Duration::from_secs(60))
         .start()
         .await;
     let calls = (0..16).map(|n| {

@@ -146,7 +146,7 @@ impl Provider for Api {
             request.unless_known(version)?;
         }
         let content = match resource.content_pointer() {
-            Some(pointer) => part(&response.body, pointer, resource.mime_type())?,
+            Some(pointer) => json_part(&response.body, pointer, resource.mime_type())?,
             None => larder_web::content(response, resource.mime_type()),
         };
         Ok(Reading {
@@ -324,7 +324,7 @@ fn suggestion(list: &List, item: &Value, request: &CompletionRequest) -> Option<
 }
 
 /// A part of a JSON response. A text is a text if the operator gave it a media type.
-fn part(body: &[u8], pointer: &str, mime_type: Option<&str>) -> Result<Content> {
+fn json_part(body: &[u8], pointer: &str, mime_type: Option<&str>) -> Result<Content> {
     let body: Value = serde_json::from_slice(body)
         .map_err(|error| format!("the response is not JSON: {error}"))?;
     let part = body

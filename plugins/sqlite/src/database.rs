@@ -39,7 +39,7 @@ pub(crate) struct Database {
 }
 
 /// The path of the database, from the granted folder.
-pub(crate) fn path(settings: &Settings, folder: &Path) -> Result<PathBuf> {
+pub(crate) fn database_path(settings: &Settings, folder: &Path) -> Result<PathBuf> {
     if let Some(file) = &settings.file {
         return Ok(folder.join(file));
     }

@@ -146,7 +146,7 @@ impl Provider for Sqlite {
 
 impl Sqlite {
     fn open(settings: Settings, folder: &Path) -> Result<Self> {
-        let path = database::path(&settings, folder)?;
+        let path = database::database_path(&settings, folder)?;
         let stem = path
             .file_stem()
             .and_then(|stem| stem.to_str())

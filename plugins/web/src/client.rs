@@ -35,7 +35,7 @@ impl Client {
             304 if known_version.is_none() => {
                 Err("the API responds with status 304 without a condition".into())
             }
-            _ => accepted(response),
+            _ => error_for_status(response),
         }
     }
 
@@ -129,7 +129,7 @@ fn with_pair(url: &str, name: &str, value: &str) -> String {
 }
 
 /// Returns the response if its status is a success, or the error that corresponds to the status.
-fn accepted(response: Response) -> Result<Response> {
+fn error_for_status(response: Response) -> Result<Response> {
     let status = response.status;
     match status {
         400 | 405 | 406 | 414 | 416 | 422 => Err(Error::Invalid(format!(

@@ -74,7 +74,7 @@ async fn replicas_continue_when_nats_was_killed() {
 
 #[tokio::test]
 async fn without_jetstream_the_reason_is_reported_and_everything_is_polled() {
-    let Some(nats) = NatsServer::with("") else {
+    let Some(nats) = NatsServer::with_lines("") else {
         return;
     };
     let replica = Replica::start(config(&nats.url()));

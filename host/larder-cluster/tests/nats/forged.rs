@@ -153,7 +153,8 @@ async fn a_replica_with_another_key_is_not_a_member() {
 async fn the_user_of_replicas_cannot_delete_their_buckets() {
     let user = include_str!("../../../../deploy/nats/larder.conf")
         .replace("$NATS_PASSWORD", "\"pa55word\"");
-    let Some(nats) = NatsServer::with(&format!("jetstream {{}}\n{}", user.replace("1800", "60")))
+    let Some(nats) =
+        NatsServer::with_lines(&format!("jetstream {{}}\n{}", user.replace("1800", "60")))
     else {
         return;
     };

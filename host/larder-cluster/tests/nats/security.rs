@@ -28,7 +28,7 @@ async fn refused(config: ClusterConfig, reason: &str) {
 #[tokio::test]
 async fn a_user_and_a_password_in_the_url() {
     let lines = "jetstream {}\nauthorization { user: larder, password: \"pa55@word\" }";
-    let Some(nats) = NatsServer::with(lines) else {
+    let Some(nats) = NatsServer::with_lines(lines) else {
         return;
     };
     let url = |user: &str| format!("nats://{user}127.0.0.1:{}", nats.port);
@@ -40,7 +40,7 @@ async fn a_user_and_a_password_in_the_url() {
 
 #[tokio::test]
 async fn a_token_in_the_url() {
-    let Some(nats) = NatsServer::with("jetstream {}\nauthorization { token: t0ken }") else {
+    let Some(nats) = NatsServer::with_lines("jetstream {}\nauthorization { token: t0ken }") else {
         return;
     };
     let replica = Replica::start(config(&format!("nats://t0ken@127.0.0.1:{}", nats.port)));
@@ -50,7 +50,7 @@ async fn a_token_in_the_url() {
 #[tokio::test]
 async fn a_credentials_file() {
     let account = Account::new();
-    let Some(nats) = NatsServer::with(&format!("jetstream {{}}\n{}", account.server_lines()))
+    let Some(nats) = NatsServer::with_lines(&format!("jetstream {{}}\n{}", account.server_lines()))
     else {
         return;
     };
@@ -88,7 +88,7 @@ fn authority() -> CertifiedIssuer<'static, KeyPair> {
 async fn an_encrypted_connection_with_an_authority_of_its_own() {
     let folder = tempfile::tempdir().unwrap();
     let own = authority();
-    let Some(nats) = NatsServer::with(&tls_lines(folder.path(), &own)) else {
+    let Some(nats) = NatsServer::with_lines(&tls_lines(folder.path(), &own)) else {
         return;
     };
     let with = |name: &str, authority: &CertifiedIssuer<'_, KeyPair>| {

@@ -28,11 +28,11 @@ pub(crate) struct NatsServer {
 impl NatsServer {
     /// Starts a server with JetStream. `None` if the program is not installed, which the test reports.
     pub(crate) fn start() -> Option<Self> {
-        Self::with("jetstream {}")
+        Self::with_lines("jetstream {}")
     }
 
     /// Starts a server with these lines in its configuration.
-    pub(crate) fn with(lines: &str) -> Option<Self> {
+    pub(crate) fn with_lines(lines: &str) -> Option<Self> {
         let mut server = Self::prepare(lines)?;
         server.run();
         Some(server)

@@ -29,7 +29,7 @@ impl Validation<'_, '_, '_> {
             let Some(node) = keyword.first.get(index).copied().or(keyword.rest) else {
                 break;
             };
-            is_valid &= self.evaluate(node, &at.part(Step::Index(index), item), None)?;
+            is_valid &= self.evaluate(node, &at.child(Step::Index(index), item), None)?;
             if !is_valid && self.report.is_none() {
                 break;
             }
@@ -48,7 +48,7 @@ impl Validation<'_, '_, '_> {
         };
         let mut found = 0;
         for (index, item) in items.iter().enumerate() {
-            if !self.is_valid(keyword.node, &at.part(Step::Index(index), item), None)? {
+            if !self.is_valid(keyword.node, &at.child(Step::Index(index), item), None)? {
                 continue;
             }
             found += 1;
@@ -93,7 +93,7 @@ impl Validation<'_, '_, '_> {
         for (index, item) in items.iter().enumerate() {
             self.effort.spend(1)?;
             if !evaluated.has_item(index) {
-                is_valid &= self.evaluate(node, &at.part(Step::Index(index), item), None)?;
+                is_valid &= self.evaluate(node, &at.child(Step::Index(index), item), None)?;
             }
         }
         evaluated.add_first_items(items.len());

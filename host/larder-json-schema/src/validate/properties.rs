@@ -30,7 +30,7 @@ impl<'s> Validation<'s, '_, '_> {
             match others {
                 Some(node) if self.is_never(node) => add_name(&mut unexpected, name),
                 Some(node) => {
-                    is_valid &= self.evaluate(node, &at.part(Step::Name(name), value), None)?;
+                    is_valid &= self.evaluate(node, &at.child(Step::Name(name), value), None)?;
                 }
                 None => {}
             }
@@ -67,7 +67,7 @@ impl<'s> Validation<'s, '_, '_> {
         is_valid: &mut bool,
     ) -> Outcome {
         let mut is_known = false;
-        let part = at.part(Step::Name(name), value);
+        let part = at.child(Step::Name(name), value);
         if let Ok(found) = keyword
             .named
             .binary_search_by(|(other, _)| other.as_str().cmp(name))
@@ -96,7 +96,7 @@ impl<'s> Validation<'s, '_, '_> {
         for name in members.keys() {
             self.effort.spend_bytes(name.len())?;
             let value = Value::from(name.as_str());
-            is_valid &= self.evaluate(node, &at.part(Step::Name(name), &value), None)?;
+            is_valid &= self.evaluate(node, &at.child(Step::Name(name), &value), None)?;
             if !is_valid && self.report.is_none() {
                 break;
             }
@@ -127,7 +127,7 @@ impl<'s> Validation<'s, '_, '_> {
             if self.is_never(node) {
                 add_name(&mut unexpected, name);
             } else {
-                is_valid &= self.evaluate(node, &at.part(Step::Name(name), value), None)?;
+                is_valid &= self.evaluate(node, &at.child(Step::Name(name), value), None)?;
             }
             evaluated.add_name(name);
         }

@@ -52,7 +52,7 @@ impl<'v> Location<'v> {
     }
 
     /// The location of a part of the current value.
-    pub(super) fn part(&'v self, step: Step<'v>, value: &'v Value) -> Self {
+    pub(super) fn child(&'v self, step: Step<'v>, value: &'v Value) -> Self {
         Self {
             value,
             step: Some((self, step)),
@@ -188,9 +188,9 @@ mod tests {
     fn names_places_by_their_pointers() {
         let value = json!(1);
         let root = Location::root(&value);
-        let member = root.part(Step::Name("a/b~c"), &value);
+        let member = root.child(Step::Name("a/b~c"), &value);
         assert_eq!(
-            member.part(Step::Index(2), &value).to_string(),
+            member.child(Step::Index(2), &value).to_string(),
             "/a~1b~0c/2"
         );
         assert_eq!(root.to_string(), "");

@@ -30,7 +30,7 @@ pub(crate) type Outcome = Result<String, String>;
 pub(crate) struct ClientRequests {
     pending: Mutex<PendingRequests>,
     /// The other replicas that may have sent requests to this client.
-    elsewhere: OnceLock<Arc<dyn PeerReplicas>>,
+    peer_replicas: OnceLock<Arc<dyn PeerReplicas>>,
 }
 
 /// The answer cannot be passed to the replica that sent the request, because that replica cannot be reached.
@@ -122,9 +122,9 @@ impl ClientRequests {
         let Some(rest) = id.trim_matches('"').strip_prefix(ID_PREFIX) else {
             return Ok(());
         };
-        let number = match (rest.rsplit_once('-'), self.elsewhere.get()) {
-            (Some((replica, _)), Some(elsewhere)) if replica != elsewhere.replica() => {
-                return elsewhere
+        let number = match (rest.rsplit_once('-'), self.peer_replicas.get()) {
+            (Some((replica, _)), Some(peer_replicas)) if replica != peer_replicas.replica() => {
+                return peer_replicas
                     .answer(replica, id, &outcome)
                     .then_some(())
                     .ok_or(DeliveryError);
@@ -144,14 +144,14 @@ impl ClientRequests {
     }
 
     /// Sets the connection to replicas, for answers to requests that this process did not send.
-    pub(crate) fn link(&self, elsewhere: Arc<dyn PeerReplicas>) {
-        _ = self.elsewhere.set(elsewhere);
+    pub(crate) fn link(&self, peer_replicas: Arc<dyn PeerReplicas>) {
+        _ = self.peer_replicas.set(peer_replicas);
     }
 
     /// Returns the id of a request. The id contains the name of the replica, if there are several replicas.
     fn text_of(&self, id: u64) -> String {
-        match self.elsewhere.get() {
-            Some(elsewhere) => format!("{ID_PREFIX}{}-{id}", elsewhere.replica()),
+        match self.peer_replicas.get() {
+            Some(peer_replicas) => format!("{ID_PREFIX}{}-{id}", peer_replicas.replica()),
             None => format!("{ID_PREFIX}{id}"),
         }
     }

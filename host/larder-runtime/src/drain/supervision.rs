@@ -52,7 +52,7 @@ impl SupervisedTask {
         }
     }
 
-    fn part(&self) -> String {
+    fn health_part(&self) -> String {
         format!("task {}", self.name)
     }
 }
@@ -94,11 +94,12 @@ impl TaskPanics {
             "the task \"{}\" of the server panicked; {consequence}, and report the panic in the log of the server",
             task.name
         );
-        self.health.report(&task.part(), message, task.impact);
+        self.health
+            .report(&task.health_part(), message, task.impact);
     }
 
     fn resolve(&self, task: &SupervisedTask) {
-        self.health.resolve(&task.part());
+        self.health.resolve(&task.health_part());
     }
 }
 

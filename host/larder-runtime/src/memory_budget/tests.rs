@@ -68,7 +68,7 @@ fn the_only_team_gets_everything_and_a_named_caller_half() {
 #[test]
 fn a_part_has_a_limit_of_its_own() {
     let whole = MemoryBudget::new(100);
-    let part = whole.part(40);
+    let part = whole.sub_budget(40);
     let ([of_whole], [of_part]) = (teams(&whole, ["a"]), teams(&part, ["a"]));
     let ann = named("ann");
     let one = charge(&of_part, Some(&ann), 20).unwrap();

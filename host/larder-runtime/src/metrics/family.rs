@@ -72,14 +72,14 @@ impl Samples<'_> {
         labels: &[(&str, &str)],
         value: impl EncodeCounterValue,
     ) -> fmt::Result {
-        self.with(labels, |encoder| {
+        self.encode_with(labels, |encoder| {
             encoder.encode_counter::<NoLabelSet, _, u64>(&value, None)
         })
     }
 
     /// Writes a gauge.
     pub fn gauge(&mut self, labels: &[(&str, &str)], value: impl EncodeGaugeValue) -> fmt::Result {
-        self.with(labels, |encoder| encoder.encode_gauge(&value))
+        self.encode_with(labels, |encoder| encoder.encode_gauge(&value))
     }
 
     /// Writes a metric of any kind.
@@ -92,7 +92,7 @@ impl Samples<'_> {
     }
 
     /// Calls `write`. Without labels the braces are omitted.
-    fn with(
+    fn encode_with(
         &mut self,
         labels: &[(&str, &str)],
         write: impl FnOnce(&mut MetricEncoder<'_>) -> fmt::Result,

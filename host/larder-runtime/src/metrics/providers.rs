@@ -152,9 +152,12 @@ impl Providers {
         let help = "Attempts of guests to open a TCP connection, by outcome";
         self.labelled(registry, "larder_tcp_connections", help, attempts);
         let bytes = self.each(|samples, labels, metrics| {
-            samples.counter(&with(labels, ("direction", "sent")), metrics.tcp_sent.get())?;
             samples.counter(
-                &with(labels, ("direction", "received")),
+                &with_label(labels, ("direction", "sent")),
+                metrics.tcp_sent.get(),
+            )?;
+            samples.counter(
+                &with_label(labels, ("direction", "received")),
                 metrics.tcp_received.get(),
             )
         });
@@ -195,6 +198,9 @@ impl Providers {
     }
 }
 
-fn with<'l>(labels: &[(&'l str, &'l str)], last: (&'l str, &'l str)) -> Vec<(&'l str, &'l str)> {
+fn with_label<'l>(
+    labels: &[(&'l str, &'l str)],
+    last: (&'l str, &'l str),
+) -> Vec<(&'l str, &'l str)> {
     labels.iter().copied().chain([last]).collect()
 }

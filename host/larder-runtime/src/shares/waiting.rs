@@ -8,12 +8,12 @@ use tokio::sync::oneshot;
 
 use super::{Account, SharePermit};
 
-/// A waiting request, until the receiver of the part is dropped.
+/// A waiting request, until the receiver of the permit is dropped.
 #[derive(Debug)]
 pub(super) struct Waiter {
     pub(super) account: Arc<Account>,
     pub(super) amount: u64,
-    part: oneshot::Sender<SharePermit>,
+    permit: oneshot::Sender<SharePermit>,
 }
 
 /// The waiting requests, in the order of their arrival.
@@ -35,12 +35,12 @@ impl WaitingList {
         account: Arc<Account>,
         amount: u64,
     ) -> oneshot::Receiver<SharePermit> {
-        let (part, received) = oneshot::channel();
+        let (permit, received) = oneshot::channel();
         let mut waiters = self.lock();
         waiters.push(Waiter {
             account,
             amount,
-            part,
+            permit,
         });
         self.count.store(waiters.len(), SeqCst);
         received
@@ -57,9 +57,9 @@ impl WaitingList {
         // requests.
         let mut not_received = Vec::new();
         let mut waiters = self.lock();
-        waiters.retain(|waiter| !waiter.part.is_closed());
+        waiters.retain(|waiter| !waiter.permit.is_closed());
         while let Some((at, taken)) = next(&waiters, &take, &used) {
-            not_received.extend(waiters.remove(at).part.send(taken).err());
+            not_received.extend(waiters.remove(at).permit.send(taken).err());
         }
         self.count.store(waiters.len(), SeqCst);
     }

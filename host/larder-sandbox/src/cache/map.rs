@@ -75,13 +75,13 @@ fn map_file<T>(
     // only for the output of our own compiler process. The second condition holds: an entry is written under another
     // name, renamed, and never opened for writing again, in a folder and with modes that no other user can write to. A
     // process of the same user could change the file, but such a process could also write to our memory.
-    deserialize(path(verified))
+    deserialize(mappable_path(verified))
 }
 
 /// A path to the code, because the engine can map a file only by its path. On Linux this path leads to exactly the file
 /// that was verified. On other systems the path is the name in the cache folder, where no other user can put another
 /// file.
-fn path(verified: &VerifiedCode) -> PathBuf {
+fn mappable_path(verified: &VerifiedCode) -> PathBuf {
     let by_descriptor = PathBuf::from(format!("/proc/self/fd/{}", verified.file().as_raw_fd()));
     if cfg!(target_os = "linux") && by_descriptor.exists() {
         by_descriptor

@@ -23,7 +23,7 @@ fn library_key(team: &TeamName, name: &str) -> Digest {
 }
 
 /// How a part is compiled.
-fn part(bytes: &Bytes, is_library: bool) -> Input<'_> {
+fn split_input(bytes: &Bytes, is_library: bool) -> Input<'_> {
     Input {
         bytes,
         known: None,
@@ -111,7 +111,7 @@ impl Compiler {
                 compiled.push(library);
                 phases += time;
             }
-            let input = part(&rest, false);
+            let input = split_input(&rest, false);
             let ended = self
                 .compile_once(job, Tier::Split.key(key), input, Stopwatch::start())
                 .await?;
@@ -162,7 +162,7 @@ impl Compiler {
             Some(entry) => (entry, CompilePhases::default()),
             None => {
                 let bytes = component.slice(range);
-                self.compile_once(job, key, part(&bytes, true), Stopwatch::start())
+                self.compile_once(job, key, split_input(&bytes, true), Stopwatch::start())
                     .await?
             }
         };

@@ -73,7 +73,7 @@ impl Plan {
         let entry = Entry::new(target.client, server)?;
         let old = file.text()?;
         target.check_own(old)?;
-        let text = target.with(old, &entry)?;
+        let text = target.with_entry(old, &entry)?;
         let backup = if target.original(&file)?.is_some() {
             Backup::Keep
         } else {
@@ -193,7 +193,7 @@ impl Target {
         };
         let is_original = matches!(self.entry(original), Ok(None))
             && self
-                .with(original, &entry)
+                .with_entry(original, &entry)
                 .is_ok_and(|text| text == current);
         Ok(is_original.then(|| backup.exists().then(|| original.to_owned())))
     }
@@ -208,15 +208,15 @@ impl Target {
     }
 
     fn entry(&self, text: &str) -> Result<Option<Entry>, ConnectError> {
-        let found = match self.place() {
+        let found = match self.json_place() {
             Some(place) => json_file::entry(text, place),
             None => toml_file::entry(text, self.client.section(), &self.name),
         };
         found.map_err(|reason| self.broken(reason))
     }
 
-    fn with(&self, text: &str, entry: &Entry) -> Result<String, ConnectError> {
-        let edited = match self.place() {
+    fn with_entry(&self, text: &str, entry: &Entry) -> Result<String, ConnectError> {
+        let edited = match self.json_place() {
             Some(place) => json_file::set(text, place, entry),
             None => toml_file::set(text, self.client.section(), &self.name, entry),
         };
@@ -224,7 +224,7 @@ impl Target {
     }
 
     fn without(&self, text: &str) -> Result<String, ConnectError> {
-        let edited = match self.place() {
+        let edited = match self.json_place() {
             Some(place) => json_file::remove(text, place),
             None => toml_file::remove(text, self.client.section(), &self.name),
         };
@@ -232,7 +232,7 @@ impl Target {
     }
 
     /// The place of the entry in a JSON file. `None` for TOML.
-    fn place(&self) -> Option<Place<'_>> {
+    fn json_place(&self) -> Option<Place<'_>> {
         match self.client.syntax() {
             Syntax::Toml => None,
             syntax => Some(Place {

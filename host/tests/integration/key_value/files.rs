@@ -8,7 +8,7 @@ use crate::harness::{SLOW_WAIT, TestServer, TestServerBuilder, eventually, event
 use crate::process::{WorkDir, path_arg};
 use crate::registry::in_mount_namespace;
 
-use super::{BOTH, call_by, read, with};
+use super::{BOTH, call_by, read, server_with};
 
 fn database(server: &TestServer) -> PathBuf {
     let state = server.folder.path().join(".state");
@@ -24,7 +24,7 @@ async fn restarted(server: TestServer) -> TestServerBuilder {
 
 #[tokio::test]
 async fn only_the_owner_has_access() {
-    let server = with(BOTH, |_| {}).start().await;
+    let server = server_with(BOTH, |_| {}).start().await;
     let ann = call_by("ann");
     assert_eq!(read(&server, &ann, "get/shared/a").await, "ok: None");
     assert!(!database(&server).exists(), "a read creates no file");
@@ -110,7 +110,7 @@ fn values_can_be_read_while_the_disk_is_full() {
 
 #[tokio::test]
 async fn values_are_there_after_a_restart() {
-    let server = with(BOTH, |_| {}).start().await;
+    let server = server_with(BOTH, |_| {}).start().await;
     read(&server, &call_by("ann"), "set/caller/a/1").await;
     let usage = server.key_value.usage();
     let restarted = restarted(server).await.start().await;
@@ -126,7 +126,7 @@ async fn values_are_there_after_a_restart() {
 
 #[tokio::test]
 async fn a_damaged_file_is_moved_aside() {
-    let server = with(BOTH, |_| {}).start().await;
+    let server = server_with(BOTH, |_| {}).start().await;
     let (ann, file) = (call_by("ann"), database(&server));
     for n in 0..200 {
         read(&server, &ann, &format!("set/shared/key-{n}/value-{n}")).await;
@@ -162,7 +162,7 @@ async fn a_damaged_file_is_moved_aside() {
 
 #[tokio::test]
 async fn a_file_that_is_no_database_is_moved_aside() {
-    let server = with(BOTH, |_| {});
+    let server = server_with(BOTH, |_| {});
     let server = server.start().await;
     let file = database(&server);
     std::fs::create_dir_all(file.parent().unwrap()).unwrap();
@@ -180,7 +180,7 @@ async fn a_file_that_is_no_database_is_moved_aside() {
 
 #[tokio::test]
 async fn the_bucket_of_a_caller_that_was_not_used_for_long_makes_room() {
-    let server = with(BOTH, |grant| {
+    let server = server_with(BOTH, |grant| {
         let limits = &mut grant.limits.key_value;
         (limits.callers, limits.expiry) = (1, Duration::from_secs(1));
     });

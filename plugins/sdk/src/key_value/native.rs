@@ -11,24 +11,30 @@ thread_local! {
     static VALUES: RefCell<Values> = const { RefCell::new(BTreeMap::new()) };
 }
 
-fn with<T>(bucket: Kind, key: &str, work: impl FnOnce(&mut Values, (bool, String)) -> T) -> T {
+fn with_values<T>(
+    bucket: Kind,
+    key: &str,
+    work: impl FnOnce(&mut Values, (bool, String)) -> T,
+) -> T {
     let key = (matches!(bucket, Kind::Caller), key.to_owned());
     VALUES.with_borrow_mut(|values| work(values, key))
 }
 
 pub(super) fn get(bucket: Kind, key: &str) -> Result<Option<Vec<u8>>, Failure> {
-    Ok(with(bucket, key, |values, key| values.get(&key).cloned()))
+    Ok(with_values(bucket, key, |values, key| {
+        values.get(&key).cloned()
+    }))
 }
 
 pub(super) fn set(bucket: Kind, key: &str, value: &[u8]) -> Result<(), Failure> {
-    with(bucket, key, |values, key| {
+    with_values(bucket, key, |values, key| {
         values.insert(key, value.to_vec())
     });
     Ok(())
 }
 
 pub(super) fn delete(bucket: Kind, key: &str) -> Result<(), Failure> {
-    with(bucket, key, |values, key| values.remove(&key));
+    with_values(bucket, key, |values, key| values.remove(&key));
     Ok(())
 }
 

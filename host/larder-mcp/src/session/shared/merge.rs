@@ -94,7 +94,7 @@ mod tests {
     use crate::session::store::record::tests::record;
 
     /// A record with these URIs. A URI with a `+` is subscribed to through the extension.
-    fn with(uris: &str) -> SessionRecord {
+    fn session_with(uris: &str) -> SessionRecord {
         let mut record = record(&uris.split_whitespace().collect::<Vec<_>>());
         for one in &mut record.subscriptions {
             one.with_content = one.uri.ends_with('+');
@@ -105,9 +105,9 @@ mod tests {
 
     /// Merges the changes of other replicas and the own changes. Both started with `base`.
     fn check(base: &str, own: &str, stored: &str, expected: &str) {
-        let base = with(base);
-        let own = with(own);
-        let stored = with(stored);
+        let base = session_with(base);
+        let own = session_with(own);
+        let stored = session_with(stored);
         let mut part = SharedPart::of(&own);
         let changes = SharedPart::of(&base).changes_of_others(&part, &stored);
         changes
@@ -142,8 +142,8 @@ mod tests {
 
     #[test]
     fn what_the_client_knows_stays_as_stored() {
-        let mut stored = with("x:1");
-        let mut own = with("x:1 x:2");
+        let mut stored = session_with("x:1");
+        let mut own = session_with("x:1 x:2");
         (
             stored.subscriptions[0].updated,
             own.subscriptions[0].updated,

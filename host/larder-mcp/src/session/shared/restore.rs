@@ -116,13 +116,13 @@ impl Sessions {
         let recorder = Arc::new(SharedRecorder::new(shared.clone(), session, opened));
         let replica = shared.store.replica().clone();
         let others = Arc::downgrade(shared);
-        let elsewhere = Arc::new(OtherReplicas {
+        let peer_replicas = Arc::new(OtherReplicas {
             shared: others,
             replica,
             key,
         });
-        session.requests.link(elsewhere.clone());
-        session.client.side.link(elsewhere);
+        session.requests.link(peer_replicas.clone());
+        session.client.side.link(peer_replicas);
         session.client.subscriptions.keep_in(recorder.clone());
         _ = session.link.set(SessionLink {
             shared: shared.clone(),
