@@ -114,7 +114,7 @@ impl Flood {
         match self {
             Self::Connections | Self::Requests => read("sized://busy/text/1024"),
             Self::Spinning => read("spin://forever"),
-            Self::Memory => read("touch://pages/100"),
+            Self::Memory => read("touch-memory://pages/100"),
             // The size is a little below the limit, which includes the overhead of the content.
             Self::LargeAnswers => read("sized://busy/text/16700000"),
             Self::Memories | Self::Tables => read("sleep://hour"),
@@ -242,7 +242,7 @@ impl Teams {
             ("quiet", "sized"),
             ("busy", "sized"),
             ("busy", "spin"),
-            ("busy", "touch"),
+            ("busy", "touch_memory"),
         ];
         let of_flood = flood.component().map(|component| ("busy", component));
         for (team, component) in components.into_iter().chain(of_flood) {

@@ -14,21 +14,21 @@ use crate::http_server::HttpTestServer;
 
 #[tokio::test]
 async fn a_variable_matches_across_slashes() {
-    let server = TestServer::builder("greedy").start().await;
+    let server = TestServer::builder("across_slashes").start().await;
     assert_eq!(
-        server.text("greedy:///a").await,
-        "greedy:///{path}: a",
+        server.text("across-slashes:///a").await,
+        "across-slashes:///{path}: a",
         "as in RFC 6570"
     );
     assert_eq!(
-        server.text("greedy:///a/b%20c/d").await,
-        "greedy:///{path}: a/b c/d"
+        server.text("across-slashes:///a/b%20c/d").await,
+        "across-slashes:///{path}: a/b c/d"
     );
     assert_eq!(
-        server.text("greedy://wiki/a").await,
-        "greedy://wiki/{page}: a"
+        server.text("across-slashes://wiki/a").await,
+        "across-slashes://wiki/{page}: a"
     );
-    let other = server.read("greedy://wiki/a/b").await;
+    let other = server.read("across-slashes://wiki/a/b").await;
     assert!(
         matches!(other, Err(Error::NotFound { .. })),
         "the other template does not match across slashes: {other:?}"
@@ -37,14 +37,14 @@ async fn a_variable_matches_across_slashes() {
 
 #[tokio::test]
 async fn its_values_are_checked_like_any_other() {
-    let server = TestServer::builder("greedy").start().await;
+    let server = TestServer::builder("across_slashes").start().await;
     for uri in [
-        "greedy:///a/../b",
-        "greedy:///a/%2e%2e/b",
-        "greedy:///a/b%2Fc",
-        "greedy:////etc/passwd",
-        "greedy:///a/b%00",
-        "greedy:///C:/a",
+        "across-slashes:///a/../b",
+        "across-slashes:///a/%2e%2e/b",
+        "across-slashes:///a/b%2Fc",
+        "across-slashes:////etc/passwd",
+        "across-slashes:///a/b%00",
+        "across-slashes:///C:/a",
     ] {
         let refused = server.read(uri).await;
         assert!(
@@ -59,29 +59,29 @@ async fn its_values_are_checked_like_any_other() {
             "a URI that cannot be read must not be watchable: {uri}"
         );
     }
-    let raw = TestServer::builder("greedy")
-        .provider("greedy", |grant, _| grant.raw_values = true)
+    let raw = TestServer::builder("across_slashes")
+        .provider("across_slashes", |grant, _| grant.raw_values = true)
         .start()
         .await;
     assert_eq!(
-        raw.text("greedy:///a/%2e%2e/b").await,
-        "greedy:///{path}: a/../b"
+        raw.text("across-slashes:///a/%2e%2e/b").await,
+        "across-slashes:///{path}: a/../b"
     );
 }
 
 #[tokio::test]
 async fn it_is_listed_and_completed_in_its_original_form() {
-    let http = HttpTestServer::start("greedy").await;
+    let http = HttpTestServer::start("across_slashes").await;
     let listed = http
         .modern("resources/templates/list", json!({}))
         .await
         .json();
     assert_eq!(
         listed["result"]["resourceTemplates"][0]["uriTemplate"],
-        "greedy:///{path}"
+        "across-slashes:///{path}"
     );
     let request = CompletionRequest {
-        template: "greedy:///{path}".into(),
+        template: "across-slashes:///{path}".into(),
         variable: "path".into(),
         prefix: "docs/".into(),
         filled: vec![],
@@ -95,7 +95,7 @@ async fn it_is_listed_and_completed_in_its_original_form() {
         .values;
     assert_eq!(values, ["docs/a.md", "docs/b.md"]);
     for value in values {
-        let answer = http.read(&format!("greedy:///{value}")).await;
+        let answer = http.read(&format!("across-slashes:///{value}")).await;
         assert!(
             answer.body.contains(&format!("{{path}}: {value}")),
             "{}",
@@ -106,8 +106,8 @@ async fn it_is_listed_and_completed_in_its_original_form() {
 
 #[tokio::test]
 async fn it_can_be_watched() {
-    let server = TestServer::builder("greedy").start().await;
-    let uri = Uri::parse("greedy:///clock/a/b").unwrap();
+    let server = TestServer::builder("across_slashes").start().await;
+    let uri = Uri::parse("across-slashes:///clock/a/b").unwrap();
     assert!(server.gateway.is_readable(&anonymous_call(), &uri).await);
     let watch = server
         .gateway

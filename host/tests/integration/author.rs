@@ -198,12 +198,14 @@ fn pack_reports_invalid_modules() {
 
 #[test]
 fn check_tests_one_component() {
-    let work_dir = WorkDir::with_guests("liar@trap_start").file("text.wasm", "text");
+    let work_dir = WorkDir::with_guests("endless_list@trap_start").file("text.wasm", "text");
     let fine = work_dir
         .larder(&format!("check {}", path_arg(&component_path("echo"))))
         .expect_success();
     assert!(fine.contains("ok      read      echo://blob: "), "{fine}");
-    let found = work_dir.larder("check plugins/liar.wasm --json").json();
+    let found = work_dir
+        .larder("check plugins/endless_list.wasm --json")
+        .json();
     assert_eq!(found["ok"], false, "{found}");
     let output = work_dir.larder("check text.wasm");
     assert!(

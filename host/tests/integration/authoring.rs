@@ -123,14 +123,14 @@ fn dev_serves_the_configured_admin_address() {
 
 #[test]
 fn check_reports_what_the_host_corrects() {
-    let work_dir = WorkDir::with_guests("careless");
-    let output = work_dir.larder("check plugins/careless.wasm");
+    let work_dir = WorkDir::with_guests("invalid_entries");
+    let output = work_dir.larder("check plugins/invalid_entries.wasm");
     assert_eq!(output.code, Some(1), "{}", output.stdout);
     for expected in [
-        "FAILED  list      omitted or changed: an empty name became \"careless://no-name\"",
+        "FAILED  list      omitted or changed: an empty name became \"invalid-entries://no-name\"",
         "FAILED  list      omitted or changed: an invalid media type \"markdown\": write `type/subtype`",
-        "`careless` lists 2 URIs twice, such as `careless://again`; the first ones are served",
-        "FAILED  read      careless://again: omitted or changed: an invalid media type \"text\"",
+        "`invalid_entries` lists 2 URIs twice, such as `invalid-entries://again`; the first ones are served",
+        "FAILED  read      invalid-entries://again: omitted or changed: an invalid media type \"text\"",
     ] {
         assert!(
             output.stdout.contains(expected),
@@ -138,11 +138,15 @@ fn check_reports_what_the_host_corrects() {
             output.stdout
         );
     }
-    let work_dir = project("cp ../careless.wasm output");
-    fs::copy(component_path("careless"), work_dir.path("careless.wasm")).unwrap();
+    let work_dir = project("cp ../invalid_entries.wasm output");
+    fs::copy(
+        component_path("invalid_entries"),
+        work_dir.path("invalid_entries.wasm"),
+    )
+    .unwrap();
     let output = work_dir.larder("dev project --once");
     assert_eq!(output.code, Some(1));
-    let expected = "`project` lists 2 URIs twice, such as `careless://again`";
+    let expected = "`project` lists 2 URIs twice, such as `invalid-entries://again`";
     assert!(output.stderr.contains(expected), "{}", output.stderr);
 }
 

@@ -76,13 +76,15 @@ async fn lists_and_maps_in_a_uri_are_passed_on() {
 
 #[tokio::test]
 async fn the_sdk_returns_the_items_of_lists_and_the_pairs_of_maps() {
-    let server = TestServer::builder("greedy").start().await;
+    let server = TestServer::builder("across_slashes").start().await;
     assert_eq!(
-        server.text("greedy:search/red,blue?a=1&page=3&b=2").await,
+        server
+            .text("across-slashes:search/red,blue?a=1&page=3&b=2")
+            .await,
         r#"["red", "blue"] [("a", "1"), ("b", "2")] Ok("3")"#
     );
     assert_eq!(
-        server.text("greedy:search/red").await,
+        server.text("across-slashes:search/red").await,
         r#"["red"] [] Err(Invalid("the URI has no value for `page`"))"#
     );
 }
@@ -133,15 +135,17 @@ async fn template_values_are_decoded_once_and_checked() {
 
 #[tokio::test]
 async fn expensive_templates_do_not_hide_those_of_other_providers() {
-    let server = TestServer::builder("a@maze b@maze")
+    let server = TestServer::builder("a@costly_templates b@costly_templates")
         .setting("a", "ways", "1000")
         .start()
         .await;
-    let uri = format!("maze://{}/end", "a".repeat(4_000));
+    let uri = format!("costly-templates://{}/end", "a".repeat(4_000));
     assert_eq!(server.text(&uri).await, "4004 bytes");
     // The provider's own templates match too, if a match is found within the budget.
     assert_eq!(
-        server.text(&format!("maze://{}!0", "a".repeat(20))).await,
+        server
+            .text(&format!("costly-templates://{}!0", "a".repeat(20)))
+            .await,
         "0 bytes"
     );
 }
@@ -415,19 +419,24 @@ async fn update_signals_of_a_provider_reach_its_watchers() {
 
 #[tokio::test]
 async fn omissions_are_reported_when_they_change() {
-    let mut server = TestServer::builder("liar").start().await;
-    let expected = ["omitted or changed in liar: the rest of a list whose cursor does not change"];
+    let mut server = TestServer::builder("endless_list").start().await;
+    let expected =
+        ["omitted or changed in endless_list: the rest of a list whose cursor does not change"];
     assert_eq!(server.first_pass.omitted, expected);
     assert!(
         server.first_pass.to_string().contains(expected[0]),
         "{}",
         server.first_pass
     );
-    let mut bytes = std::fs::read(component_path("liar")).unwrap();
+    let mut bytes = std::fs::read(component_path("endless_list")).unwrap();
     // A custom section makes this another revision with the same omissions.
     bytes.extend([0, 2, 1, b'x']);
     std::fs::write(server.plugins.join("new"), bytes).unwrap();
-    std::fs::rename(server.plugins.join("new"), server.plugins.join("liar.wasm")).unwrap();
+    std::fs::rename(
+        server.plugins.join("new"),
+        server.plugins.join("endless_list.wasm"),
+    )
+    .unwrap();
     let pass = server.reconciler().run_pass().await;
     assert_eq!((pass.replaced.len(), pass.omitted.len()), (1, 0));
 }

@@ -92,7 +92,7 @@ async fn no_pending_changes(watch: &Watch) {
     assert!(next.is_err(), "{next:?}");
 }
 
-/// The number of calls of the guest `ledger` for versions. The guest logs each call to a file.
+/// The number of calls of the guest `versioned_files` for versions. The guest logs each call to a file.
 fn version_calls(folder: &Path) -> usize {
     std::fs::read_to_string(folder.join("asked"))
         .unwrap_or_default()
@@ -125,22 +125,26 @@ async fn reports_a_changed_or_removed_version_once() {
     std::fs::write(folder.path().join("a"), "1").unwrap();
     std::fs::write(folder.path().join("b"), "1").unwrap();
     let server = granted(
-        TestServer::builder("ledger"),
-        "ledger",
+        TestServer::builder("versioned_files"),
+        "versioned_files",
         &folder,
         Access::Write,
     )
     .start()
     .await;
-    let uris = ["ledger:line/a", "ledger:line/b", "ledger:edition"];
+    let uris = [
+        "versioned-files:line/a",
+        "versioned-files:line/b",
+        "versioned-files:edition",
+    ];
     let watch = watch_uris(&server, versions_only(), &uris).await;
 
     std::fs::write(folder.path().join("a"), "2").unwrap();
-    assert_eq!(next_changes(&watch).await, ["ledger:line/a"]);
+    assert_eq!(next_changes(&watch).await, ["versioned-files:line/a"]);
     std::fs::remove_file(folder.path().join("b")).unwrap();
-    assert_eq!(next_changes(&watch).await, ["ledger:line/b"]);
+    assert_eq!(next_changes(&watch).await, ["versioned-files:line/b"]);
     std::fs::write(folder.path().join("b"), "1").unwrap();
-    assert_eq!(next_changes(&watch).await, ["ledger:line/b"]);
+    assert_eq!(next_changes(&watch).await, ["versioned-files:line/b"]);
     wait_for_version_calls(folder.path()).await;
     no_pending_changes(&watch).await;
 
@@ -150,7 +154,11 @@ async fn reports_a_changed_or_removed_version_once() {
     together.sort_unstable();
     assert_eq!(
         together,
-        ["ledger:edition", "ledger:line/a", "ledger:line/b"]
+        [
+            "versioned-files:edition",
+            "versioned-files:line/a",
+            "versioned-files:line/b"
+        ]
     );
     server.drain.finish(Duration::from_secs(10)).await;
 }
@@ -160,23 +168,23 @@ async fn reads_a_resource_without_a_version_before_reporting_it_as_removed() {
     let folder = TempDir::new().unwrap();
     std::fs::write(folder.path().join("a"), "1").unwrap();
     let server = granted(
-        TestServer::builder("ledger"),
-        "ledger",
+        TestServer::builder("versioned_files"),
+        "versioned_files",
         &folder,
         Access::Write,
     )
     .start()
     .await;
-    let watch = watch_uris(&server, versions_only(), &["ledger:draft/a"]).await;
+    let watch = watch_uris(&server, versions_only(), &["versioned-files:draft/a"]).await;
 
     std::fs::write(folder.path().join("a"), "2").unwrap();
-    assert_eq!(next_changes(&watch).await, ["ledger:draft/a"]);
+    assert_eq!(next_changes(&watch).await, ["versioned-files:draft/a"]);
     wait_for_version_calls(folder.path()).await;
     no_pending_changes(&watch).await;
     std::fs::remove_file(folder.path().join("a")).unwrap();
-    assert_eq!(next_changes(&watch).await, ["ledger:draft/a"]);
+    assert_eq!(next_changes(&watch).await, ["versioned-files:draft/a"]);
     std::fs::write(folder.path().join("a"), "3").unwrap();
-    assert_eq!(next_changes(&watch).await, ["ledger:draft/a"]);
+    assert_eq!(next_changes(&watch).await, ["versioned-files:draft/a"]);
     server.drain.finish(Duration::from_secs(10)).await;
 }
 
@@ -185,17 +193,20 @@ async fn does_not_ask_for_versions_of_unwatched_uris() {
     let folder = TempDir::new().unwrap();
     std::fs::write(folder.path().join("a"), "1").unwrap();
     let server = granted(
-        TestServer::builder("ledger dirs"),
-        "ledger",
+        TestServer::builder("versioned_files dirs"),
+        "versioned_files",
         &folder,
         Access::Write,
     )
     .start()
     .await;
-    let watch = watch_uris(&server, versions_only(), &["ledger:line/a"]).await;
+    let watch = watch_uris(&server, versions_only(), &["versioned-files:line/a"]).await;
     wait_for_version_calls(folder.path()).await;
     let all = std::fs::read_to_string(folder.path().join("asked")).unwrap();
-    assert!(all.lines().all(|line| line == "ledger:line/a"), "{all}");
+    assert!(
+        all.lines().all(|line| line == "versioned-files:line/a"),
+        "{all}"
+    );
     drop(watch);
     // The calls stop when the detector finds out that no watcher is left.
     eventually("the calls for versions stop", async || {
@@ -211,26 +222,26 @@ async fn does_not_report_again_what_the_provider_has_signalled() {
     let folder = TempDir::new().unwrap();
     std::fs::write(folder.path().join("a"), "1").unwrap();
     let mut server = granted(
-        TestServer::builder("ledger"),
-        "ledger",
+        TestServer::builder("versioned_files"),
+        "versioned_files",
         &folder,
         Access::Write,
     )
     .start()
     .await;
     server.run_reconciler();
-    let watch = watch_uris(&server, signals_only(), &["ledger:line/a"]).await;
+    let watch = watch_uris(&server, signals_only(), &["versioned-files:line/a"]).await;
     let before = version_calls(folder.path());
-    assert_eq!(server.text("ledger:write/a/2").await, "written");
-    assert_eq!(next_changes(&watch).await, ["ledger:line/a"]);
+    assert_eq!(server.text("versioned-files:write/a/2").await, "written");
+    assert_eq!(next_changes(&watch).await, ["versioned-files:line/a"]);
     // The detector requests the version once more, and does not report the same change again.
     eventually("a call for versions", async || {
         version_calls(folder.path()) > before
     })
     .await;
     // Another URI is watched: when its version was requested, the earlier result has been processed.
-    assert!(watch.add(Uri::parse("ledger:line/b").unwrap()));
-    wait_for_version_call_about(folder.path(), "ledger:line/b").await;
+    assert!(watch.add(Uri::parse("versioned-files:line/b").unwrap()));
+    wait_for_version_call_about(folder.path(), "versioned-files:line/b").await;
     no_pending_changes(&watch).await;
     server.drain.finish(Duration::from_secs(10)).await;
 }
@@ -263,8 +274,8 @@ async fn a_provider_that_hangs_does_not_delay_others() {
     let folder = TempDir::new().unwrap();
     std::fs::write(folder.path().join("a"), "1").unwrap();
     let plan = granted(
-        TestServer::builder("ledger spin"),
-        "ledger",
+        TestServer::builder("versioned_files spin"),
+        "versioned_files",
         &folder,
         Access::Write,
     );
@@ -284,12 +295,12 @@ async fn a_provider_that_hangs_does_not_delay_others() {
     let watch = server
         .gateway
         .watch(anonymous_call().caller.as_ref().unwrap());
-    assert!(watch.add(Uri::parse("ledger:line/a").unwrap()));
+    assert!(watch.add(Uri::parse("versioned-files:line/a").unwrap()));
     let mut known = server.start_change_detector(versions_only());
     // The content of one URI is known while the other provider still spins.
     within(known.wait_for(|known| *known == 1)).await.unwrap();
     std::fs::write(folder.path().join("a"), "2").unwrap();
-    assert_eq!(next_changes(&watch).await, ["ledger:line/a"]);
+    assert_eq!(next_changes(&watch).await, ["versioned-files:line/a"]);
     assert_eq!(*known.borrow(), 1);
     no_pending_changes(&stuck).await;
     server.drain.finish(Duration::from_millis(10)).await;
@@ -297,7 +308,7 @@ async fn a_provider_that_hangs_does_not_delay_others() {
 
 /// Replaces the component with another revision in which the text `old` is `new`.
 fn replace_component(server: &TestServer, name: &str, old: &str, new: &str) {
-    let mut bytes = std::fs::read(component_path("ledger")).unwrap();
+    let mut bytes = std::fs::read(component_path("versioned_files")).unwrap();
     let matches: Vec<_> = (0..bytes.len())
         .filter(|at| bytes[*at..].starts_with(old.as_bytes()))
         .collect();
@@ -317,8 +328,8 @@ async fn a_new_revision_is_reported_only_if_the_content_changed() {
     let folder = TempDir::new().unwrap();
     std::fs::write(folder.path().join("a"), "1").unwrap();
     let mut server = granted(
-        TestServer::builder("ledger"),
-        "ledger",
+        TestServer::builder("versioned_files"),
+        "versioned_files",
         &folder,
         Access::Write,
     )
@@ -327,37 +338,37 @@ async fn a_new_revision_is_reported_only_if_the_content_changed() {
     let watch = watch_uris(
         &server,
         signals_only(),
-        &["ledger:line/a", "ledger:edition"],
+        &["versioned-files:line/a", "versioned-files:edition"],
     )
     .await;
 
     let before = version_calls(folder.path());
-    replace_component(&server, "ledger", "edition one", "edition one");
+    replace_component(&server, "versioned_files", "edition one", "edition one");
     assert_eq!(server.reconciler().run_pass().await.replaced.len(), 1);
     eventually("a call for versions", async || {
         version_calls(folder.path()) > before
     })
     .await;
 
-    replace_component(&server, "ledger", "edition one", "edition two");
+    replace_component(&server, "versioned_files", "edition one", "edition two");
     assert_eq!(server.reconciler().run_pass().await.replaced.len(), 1);
-    assert_eq!(next_changes(&watch).await, ["ledger:edition"]);
+    assert_eq!(next_changes(&watch).await, ["versioned-files:edition"]);
 
     // The resources are reported when their provider is removed, and again when it is served again.
-    let file = server.folder.path().join("ledger.wasm");
+    let file = server.folder.path().join("versioned_files.wasm");
     let away = server.folder.path().join("away");
     std::fs::rename(&file, &away).unwrap();
     server.reconciler().run_pass().await;
     assert_eq!(
         next_sorted_changes(&watch, 2).await,
-        ["ledger:edition", "ledger:line/a"]
+        ["versioned-files:edition", "versioned-files:line/a"]
     );
     server.reconciler().run_pass().await;
     std::fs::rename(&away, &file).unwrap();
     server.reconciler().run_pass().await;
     assert_eq!(
         next_sorted_changes(&watch, 2).await,
-        ["ledger:edition", "ledger:line/a"]
+        ["versioned-files:edition", "versioned-files:line/a"]
     );
     no_pending_changes(&watch).await;
     server.drain.finish(Duration::from_secs(10)).await;
@@ -509,8 +520,8 @@ async fn reports_a_granted_folder_that_is_too_large_to_watch() {
 async fn checks_ten_thousand_watched_uris() {
     let folder = TempDir::new().unwrap();
     let server = granted(
-        TestServer::builder("ledger"),
-        "ledger",
+        TestServer::builder("versioned_files"),
+        "versioned_files",
         &folder,
         Access::Write,
     )
@@ -524,7 +535,7 @@ async fn checks_ten_thousand_watched_uris() {
         })
         .collect();
     for n in 0..10_000 {
-        assert!(watches[n % 100].add(Uri::parse(&format!("ledger:page/{n}")).unwrap()));
+        assert!(watches[n % 100].add(Uri::parse(&format!("versioned-files:page/{n}")).unwrap()));
     }
     // With a shorter interval, all time would be spent on finding due checks.
     let interval = Duration::from_millis(500);
@@ -536,7 +547,10 @@ async fn checks_ten_thousand_watched_uris() {
         .await
         .unwrap();
     std::fs::write(folder.path().join("page"), "7777").unwrap();
-    assert_eq!(next_changes(&watches[77]).await, ["ledger:page/7777"]);
+    assert_eq!(
+        next_changes(&watches[77]).await,
+        ["versioned-files:page/7777"]
+    );
     for watch in &watches {
         no_pending_changes(watch).await;
     }

@@ -123,8 +123,8 @@ fn watch_reports_what_changed_during_a_restart() {
 fn check_watch_during_a_restart(protocol: &str) {
     // The server watches no files in a writable folder, so that it does not report uncertain changes after its start.
     const FOLDER: &str =
-        "[[provider.ledger.dirs]]\nhost = 'docs'\nguest = '/data'\naccess = 'write'\n";
-    let work_dir = WorkDir::with_guests("ledger").file("larder.toml", FOLDER);
+        "[[provider.versioned_files.dirs]]\nhost = 'docs'\nguest = '/data'\naccess = 'write'\n";
+    let work_dir = WorkDir::with_guests("versioned_files").file("larder.toml", FOLDER);
     std::fs::create_dir(work_dir.path("docs")).unwrap();
     let write = |name: &str, text: &str| {
         std::fs::write(work_dir.path(&format!("docs/{name}")), text).unwrap()
@@ -132,7 +132,7 @@ fn check_watch_during_a_restart(protocol: &str) {
     write("a", "first");
     write("b", "first");
     let (server, url) = work_dir.serve("--config larder.toml");
-    let uris = "ledger:line/a ledger:line/b";
+    let uris = "versioned-files:line/a versioned-files:line/b";
     let mut watch = work_dir.start(&format!(
         "watch {uris} --count 2 --json --protocol {protocol} --url {url}"
     ));
@@ -143,9 +143,15 @@ fn check_watch_during_a_restart(protocol: &str) {
     let address = url.trim_start_matches("http://").trim_end_matches("/mcp");
     let mut server = work_dir.start(&format!("serve --config larder.toml --listen {address}"));
     server.wait_for_stderr("serves http://");
-    assert!(watch.next().contains("ledger:line/b"), "{protocol}");
+    assert!(
+        watch.next().contains("versioned-files:line/b"),
+        "{protocol}"
+    );
     write("a", "second");
-    assert!(watch.next().contains("ledger:line/a"), "{protocol}");
+    assert!(
+        watch.next().contains("versioned-files:line/a"),
+        "{protocol}"
+    );
     watch.wait().expect_success();
 }
 

@@ -96,7 +96,7 @@ async fn each_filter_field() {
 
 #[tokio::test]
 async fn filters_templates() {
-    let http = HttpTestServer::start("shelf echo").await;
+    let http = HttpTestServer::start("filter_hints echo").await;
     let found = async |filter: Value| -> Vec<String> {
         all_pages(&http, TEMPLATES, filter)
             .await
@@ -105,16 +105,16 @@ async fn filters_templates() {
             .collect()
     };
     assert_eq!(
-        found(json!({ "dev.larder/provider": "shelf" })).await,
-        ["shelf://book/{n}", "shelf://disc/{n}{?track}"]
+        found(json!({ "dev.larder/provider": "filter_hints" })).await,
+        ["filter-hints://book/{n}", "filter-hints://disc/{n}{?track}"]
     );
     assert_eq!(
-        found(json!({ "dev.larder/uriPrefix": "shelf://book/00" })).await,
-        ["shelf://book/{n}"]
+        found(json!({ "dev.larder/uriPrefix": "filter-hints://book/00" })).await,
+        ["filter-hints://book/{n}"]
     );
     assert_eq!(
         found(json!({ "dev.larder/text": "TRACK" })).await,
-        ["shelf://disc/{n}{?track}"]
+        ["filter-hints://disc/{n}{?track}"]
     );
 }
 
@@ -153,7 +153,8 @@ async fn rejects_an_unknown_filter_field() {
 
 #[tokio::test]
 async fn a_cursor_contains_its_filter() {
-    let http = HttpTestServer::from_builder(TestServer::builder("shelf").page_size(10)).await;
+    let http =
+        HttpTestServer::from_builder(TestServer::builder("filter_hints").page_size(10)).await;
     let filter = json!({ "dev.larder/mimeType": "image/png" });
     let first = http.modern(LIST, filtered(&filter)).await.json()["result"].clone();
     assert_eq!(items(&first).len(), 10);
@@ -166,7 +167,7 @@ async fn a_cursor_contains_its_filter() {
     assert!(
         items(&alone["result"])
             .iter()
-            .all(|uri| uri.starts_with("shelf://disc/"))
+            .all(|uri| uri.starts_with("filter-hints://disc/"))
     );
     let other = http
         .modern(LIST, from(json!({ "dev.larder/mimeType": "text/*" })))
@@ -180,11 +181,12 @@ async fn a_cursor_contains_its_filter() {
 
 #[tokio::test]
 async fn beyond_the_stored_entries_the_provider_gets_filter_hints() {
-    let http = HttpTestServer::from_builder(TestServer::builder("shelf").page_size(64)).await;
+    let http =
+        HttpTestServer::from_builder(TestServer::builder("filter_hints").page_size(64)).await;
     let pages = all_pages(
         &http,
         LIST,
-        json!({ "dev.larder/kind": "map", "dev.larder/uriPrefix": "shelf:" }),
+        json!({ "dev.larder/kind": "map", "dev.larder/uriPrefix": "filter-hints:" }),
     )
     .await;
     let entries: Vec<_> = pages
@@ -223,7 +225,7 @@ async fn entries_of_a_provider_that_ignores_hints_are_filtered() {
 
 #[tokio::test]
 async fn the_work_for_one_page_is_bounded() {
-    let http = HttpTestServer::start("shelf").await;
+    let http = HttpTestServer::start("filter_hints").await;
     let pages = all_pages(&http, LIST, json!({ "dev.larder/text": "rare" })).await;
     assert!(
         pages.len() > 1,
@@ -232,9 +234,9 @@ async fn the_work_for_one_page_is_bounded() {
     assert_eq!(
         pages.iter().flat_map(items).collect::<Vec<_>>(),
         [
-            "shelf://disc/00007",
-            "shelf://map/01007",
-            "shelf://book/02007"
+            "filter-hints://disc/00007",
+            "filter-hints://map/01007",
+            "filter-hints://book/02007"
         ]
         .map(|uri| {
             // The kinds alternate: 7 is of the second kind, 1007 of the third, 2007 of the first.
@@ -245,9 +247,12 @@ async fn the_work_for_one_page_is_bounded() {
 
 #[tokio::test]
 async fn long_descriptions_count_as_work() {
-    let http =
-        HttpTestServer::from_builder(TestServer::builder("maze").setting("maze", "long", "600"))
-            .await;
+    let http = HttpTestServer::from_builder(TestServer::builder("costly_templates").setting(
+        "costly_templates",
+        "long",
+        "600",
+    ))
+    .await;
     let pages = all_pages(&http, LIST, json!({ "dev.larder/text": "nowhere" })).await;
     assert!(
         pages.len() > 1,
@@ -258,9 +263,11 @@ async fn long_descriptions_count_as_work() {
 
 #[tokio::test]
 async fn the_stored_entries_are_filtered_if_the_provider_fails_with_hints() {
-    let http = HttpTestServer::from_builder(
-        TestServer::builder("shelf").setting("shelf", "broken", "yes"),
-    )
+    let http = HttpTestServer::from_builder(TestServer::builder("filter_hints").setting(
+        "filter_hints",
+        "broken",
+        "yes",
+    ))
     .await;
     assert_eq!(
         count(&http, json!({ "dev.larder/kind": "disc" })).await,
@@ -269,7 +276,7 @@ async fn the_stored_entries_are_filtered_if_the_provider_fails_with_hints() {
     assert_eq!(
         count(
             &http,
-            json!({ "dev.larder/uriPrefix": "shelf://disc/0000" })
+            json!({ "dev.larder/uriPrefix": "filter-hints://disc/0000" })
         )
         .await,
         3

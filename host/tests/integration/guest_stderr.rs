@@ -84,10 +84,12 @@ fn of_a_component_that_was_rejected() {
 
 #[test]
 fn of_the_first_read_in_a_check() {
-    let work_dir = WorkDir::with_guests("moody");
-    let output = work_dir.larder("check plugins/moody.wasm");
+    let work_dir = WorkDir::with_guests("trap_reads");
+    let output = work_dir.larder("check plugins/trap_reads.wasm");
     assert!(
-        output.stdout.contains("FAILED  read      moody://listed: "),
+        output
+            .stdout
+            .contains("FAILED  read      trap-reads://listed: "),
         "{}",
         output.stdout
     );

@@ -22,7 +22,7 @@ const BOTH: KeyValueGrant = KeyValueGrant {
 
 /// A server with the guest, which has this grant and changes.
 fn server_with(grant: KeyValueGrant, change: impl FnOnce(&mut Grant)) -> TestServerBuilder {
-    TestServer::builder("keeps").provider("keeps", |provider, _| {
+    TestServer::builder("key_value").provider("key_value", |provider, _| {
         provider.key_value = grant;
         change(provider);
     })
@@ -42,7 +42,7 @@ fn call_by(subject: &str) -> Arc<Call> {
 }
 
 async fn read(server: &TestServer, call: &Arc<Call>, what: &str) -> String {
-    read_uri(server, call, &format!("keeps://{what}")).await
+    read_uri(server, call, &format!("key-value://{what}")).await
 }
 
 async fn read_uri(server: &TestServer, call: &Arc<Call>, uri: &str) -> String {
@@ -154,7 +154,7 @@ async fn only_what_is_granted_can_be_used() {
         ann keys/caller: refused: Failure::NotGranted("it needs the grant `key_value = [\"caller\"]`")"#]],
     )
     .await;
-    let server = TestServer::builder("keeps").start().await;
+    let server = TestServer::builder("key_value").start().await;
     check(&server, &uris[..1], expect![[r#"ann set/shared/a/1: refused: Failure::NotGranted("it needs the grant `key_value = [\"shared\"]`")"#]]).await;
     // The ceiling of the team is above the grant.
     let bounds = Bounds {
@@ -177,7 +177,8 @@ async fn only_what_is_granted_can_be_used() {
 
 #[tokio::test]
 async fn a_component_can_request_buckets() {
-    let request = TestServer::builder("keeps").file("keeps.toml", b"key_value = ['caller']");
+    let request =
+        TestServer::builder("key_value").file("key_value.toml", b"key_value = ['caller']");
     let server = request.start().await;
     let catalog = server.reader.snapshot();
     let pending: Vec<_> = catalog
@@ -186,8 +187,12 @@ async fn a_component_can_request_buckets() {
         .flat_map(|pending| pending.lines.clone())
         .collect();
     assert_eq!(pending, ["key-value caller"]);
-    let request = TestServer::builder("keeps").file("keeps.toml", b"key_value = ['caller']");
-    let server = request.approve("keeps", ApprovalMode::Always).start().await;
+    let request =
+        TestServer::builder("key_value").file("key_value.toml", b"key_value = ['caller']");
+    let server = request
+        .approve("key_value", ApprovalMode::Always)
+        .start()
+        .await;
     check(
         &server,
         &[("ann", "set/caller/a/1"), ("ann", "set/shared/a/1")],
@@ -364,9 +369,10 @@ async fn what_a_reused_guest_remembers_is_not_shared() {
 #[tokio::test]
 async fn teams_and_providers_have_separate_values() {
     let grant = |grant: &mut Grant, _: &mut i32| grant.key_value = BOTH;
-    let builder = TestServer::builder("keeps other@keeps").setting("other", "scheme", "other");
+    let builder =
+        TestServer::builder("key_value other@key_value").setting("other", "scheme", "other");
     let server = builder
-        .provider("keeps", grant)
+        .provider("key_value", grant)
         .provider("other", grant)
         .start()
         .await;
@@ -384,15 +390,15 @@ async fn teams_and_providers_have_separate_values() {
         .into_iter()
         .map(|(name, usage)| (name.to_string(), usage.keys))
         .collect();
-    assert_eq!(keys, [("keeps".to_owned(), 2)]);
+    assert_eq!(keys, [("key_value".to_owned(), 2)]);
     // A team has a file of its own, also if the folders are the same.
     let wiki = TeamName::parse("wiki").unwrap();
     let state = server.folder.path().join(".state");
     let of_team = |team| larder_key_value::database_path(&state, &server.plugins, team);
     assert!(of_team(server.reader.team()).is_file() && !of_team(&wiki).exists());
-    let other = TestServer::builder("keeps")
+    let other = TestServer::builder("key_value")
         .team("wiki")
-        .provider("keeps", grant)
+        .provider("key_value", grant)
         .start()
         .await;
     let teams = Teams::of([wiki]).unwrap();

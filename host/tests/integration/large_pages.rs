@@ -18,13 +18,13 @@ const LISTS: [(&str, &str, &str); 2] = [
 ];
 
 async fn serve(settings: &[(&str, &str)], catalog_entries: u32, page_size: u32) -> HttpTestServer {
-    let builder = TestServer::builder("a@echo bulky").page_size(page_size);
+    let builder = TestServer::builder("a@echo long_descriptions").page_size(page_size);
     let set = |builder: TestServerBuilder, (name, value): &(&str, &str)| {
-        builder.setting("bulky", name, value)
+        builder.setting("long_descriptions", name, value)
     };
     let builder = settings.iter().fold(builder, set);
     let limited = |builder: TestServerBuilder| {
-        builder.provider("bulky", |grant, _| {
+        builder.provider("long_descriptions", |grant, _| {
             grant.limits.catalog_entries = catalog_entries
         })
     };
@@ -59,14 +59,14 @@ async fn pages(
 /// Checks that all pages together have each item once. Returns the sizes of the responses.
 async fn check(http: &HttpTestServer, era: &str, list: (&str, &str, &str)) -> Vec<usize> {
     let (mut all, sizes) = pages(http, era, list).await;
-    all.retain(|uri| uri.starts_with("bulky:"));
+    all.retain(|uri| uri.starts_with("long-descriptions:"));
     let suffix = if list.0 == "resources/list" {
         ""
     } else {
         "/{x}"
     };
     let expected: Vec<String> = (0..300)
-        .map(|n| format!("bulky://{n:04}{suffix}"))
+        .map(|n| format!("long-descriptions://{n:04}{suffix}"))
         .collect();
     assert_eq!(all, expected, "{era} {list:?}");
     sizes

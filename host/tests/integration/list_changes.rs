@@ -13,7 +13,7 @@ use crate::harness::{
     SLOW_WAIT, TestServer, TestServerBuilder, anonymous_call, component_path, eventually_within,
 };
 
-/// The folders that the guest `rota` reads and writes.
+/// The folders that the guest `file_list` reads and writes.
 struct RotaFolders {
     names: TempDir,
     log: TempDir,
@@ -40,10 +40,10 @@ impl RotaFolders {
             access,
             is_canonical: false,
         };
-        builder.provider("rota", |grant, _| {
+        builder.provider("file_list", |grant, _| {
             grant
                 .dirs
-                .push(dir(self.names.path(), "/rota", Access::Read));
+                .push(dir(self.names.path(), "/file_list", Access::Read));
             grant.dirs.push(dir(self.log.path(), "/log", Access::Write));
         })
     }
@@ -88,22 +88,27 @@ async fn expect_no_pending_change(watch: &Watch) {
 /// `limits.catalog_entries`.
 fn partly_visible_lists() -> [(RotaFolders, TestServerBuilder); 2] {
     let (first, second) = (RotaFolders::new("a\n"), RotaFolders::new("a\nb\nc\n"));
-    let personal = first
-        .grant_to(TestServer::builder("rota"))
-        .setting("rota", "personal", "yes");
+    let personal =
+        first
+            .grant_to(TestServer::builder("file_list"))
+            .setting("file_list", "personal", "yes");
     let long = second
-        .grant_to(TestServer::builder("rota"))
-        .provider("rota", |grant, _| grant.limits.catalog_entries = 1);
+        .grant_to(TestServer::builder("file_list"))
+        .provider("file_list", |grant, _| grant.limits.catalog_entries = 1);
     [(first, personal), (second, long)]
 }
 
 /// Replaces the component by another revision with the same behaviour.
 fn replace_with_another_revision(server: &TestServer) {
-    let mut bytes = std::fs::read(component_path("rota")).unwrap();
+    let mut bytes = std::fs::read(component_path("file_list")).unwrap();
     // An empty custom section.
     bytes.extend([0, 2, 1, b'x']);
     std::fs::write(server.plugins.join("new"), bytes).unwrap();
-    std::fs::rename(server.plugins.join("new"), server.plugins.join("rota.wasm")).unwrap();
+    std::fs::rename(
+        server.plugins.join("new"),
+        server.plugins.join("file_list.wasm"),
+    )
+    .unwrap();
 }
 
 #[tokio::test]
@@ -114,7 +119,7 @@ async fn forwards_every_change_signal_for_a_partly_visible_list() {
         let watch = watch_list(&server);
         // The second signal follows so quickly that the rate limit delays it.
         for _ in 0..3 {
-            assert_eq!(server.text("rota://say").await, "rota://say");
+            assert_eq!(server.text("file-list://say").await, "file-list://say");
             expect_list_change(&watch).await;
         }
         expect_no_pending_change(&watch).await;
@@ -133,7 +138,10 @@ async fn a_new_revision_with_a_partly_visible_list_is_a_list_change() {
         expect_no_pending_change(&watch).await;
     }
     let folders = RotaFolders::new("a\n");
-    let mut server = folders.grant_to(TestServer::builder("rota")).start().await;
+    let mut server = folders
+        .grant_to(TestServer::builder("file_list"))
+        .start()
+        .await;
     let watch = watch_list(&server);
     replace_with_another_revision(&server);
     assert_eq!(server.reconciler().run_pass().await.replaced.len(), 1);
@@ -143,19 +151,26 @@ async fn a_new_revision_with_a_partly_visible_list_is_a_list_change() {
 #[tokio::test]
 async fn retries_a_failed_list_refresh() {
     let folders = RotaFolders::new("a\n");
-    let mut server = folders.grant_to(TestServer::builder("rota")).start().await;
+    let mut server = folders
+        .grant_to(TestServer::builder("file_list"))
+        .start()
+        .await;
     server.run_reconciler();
     let watch = watch_list(&server);
     folders.write("shut", "");
     folders.write("names", "a\nb\n");
     let before = folders.list_calls();
-    server.text("rota://say").await;
+    server.text("file-list://say").await;
     // The host retries more than once, although the provider sends no further signal.
     folders.wait_for_list_calls_above(before + 1).await;
-    assert_eq!(server.uris().await, ["rota://a"], "the previous list stays");
+    assert_eq!(
+        server.uris().await,
+        ["file-list://a"],
+        "the previous list stays"
+    );
     std::fs::remove_file(folders.names.path().join("shut")).unwrap();
     expect_list_change(&watch).await;
-    assert_eq!(server.uris().await, ["rota://a", "rota://b"]);
+    assert_eq!(server.uris().await, ["file-list://a", "file-list://b"]);
 }
 
 #[tokio::test]
@@ -178,7 +193,11 @@ async fn lists_a_provider_again_that_joins_a_watched_folder() {
     // The first change shows that the folder is watched.
     folders.write("other", "");
     expect_list_change(&watch).await;
-    std::fs::copy(component_path("rota"), server.plugins.join("rota.wasm")).unwrap();
+    std::fs::copy(
+        component_path("file_list"),
+        server.plugins.join("file_list.wasm"),
+    )
+    .unwrap();
     // The guest lists once when it is loaded. It lists again because the folder may have changed before it was
     // published.
     folders.wait_for_list_calls_above(1).await;

@@ -27,20 +27,20 @@ fn moved_calls(server: &TestServer, name: &str) -> u64 {
 
 #[tokio::test]
 async fn a_call_is_moved_before_its_guest_uses_much_memory() {
-    let server = TestServer::builder("echo touch").start().await;
-    for uri in ["touch://fill/100", "touch://pages/100"] {
-        let before = moved_calls(&server, "touch");
+    let server = TestServer::builder("echo touch_memory").start().await;
+    for uri in ["touch-memory://fill/100", "touch-memory://pages/100"] {
+        let before = moved_calls(&server, "touch_memory");
         assert_eq!(server.text(uri).await, "100");
-        assert_eq!(moved_calls(&server, "touch"), before + 1);
+        assert_eq!(moved_calls(&server, "touch_memory"), before + 1);
     }
-    let before = moved_calls(&server, "touch");
+    let before = moved_calls(&server, "touch_memory");
     for _ in 0..20 {
-        assert_eq!(server.text("touch://pages/1").await, "1");
+        assert_eq!(server.text("touch-memory://pages/1").await, "1");
     }
     // A call that another process interrupted may have been moved.
-    assert!(moved_calls(&server, "touch") < before + 10);
+    assert!(moved_calls(&server, "touch_memory") < before + 10);
     // The guest is cleared before its call ends.
-    assert_eq!(provider_metrics(&server, "touch").guests.get(), 0);
+    assert_eq!(provider_metrics(&server, "touch_memory").guests.get(), 0);
 }
 
 #[tokio::test]
@@ -125,16 +125,17 @@ async fn shutdown_ends_moved_calls() {
 
 #[tokio::test]
 async fn a_moved_guest_is_reused() {
-    let builder = TestServer::builder("touch")
-        .provider("touch", |grant, _| grant.guests = GuestLifetime::Reused);
+    let builder = TestServer::builder("touch_memory").provider("touch_memory", |grant, _| {
+        grant.guests = GuestLifetime::Reused
+    });
     let server = builder.start().await;
-    assert_eq!(server.text("touch://pages/8").await, "8");
-    let metrics = provider_metrics(&server, "touch");
+    assert_eq!(server.text("touch-memory://pages/8").await, "8");
+    let metrics = provider_metrics(&server, "touch_memory");
     let (idle, before) = (metrics.guests.get(), metrics.moved_calls.get());
     assert!(idle > 0 && before > 0);
     // The memory exists already, so the guest does not grow.
     for _ in 0..10 {
-        assert_eq!(server.text("touch://pages/7").await, "7");
+        assert_eq!(server.text("touch-memory://pages/7").await, "7");
     }
     assert_eq!(metrics.guests.get(), idle);
     assert!(metrics.moved_calls.get() < before + 10);

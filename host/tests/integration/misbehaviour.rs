@@ -158,10 +158,12 @@ async fn a_flood_of_log_lines_harms_nothing() {
 
 #[tokio::test]
 async fn ends_a_list_that_repeats_itself() {
-    let server = open("liar").await;
+    let server = open("endless_list").await;
     let uris = server.uris().await;
     assert_eq!(
-        uris.iter().filter(|uri| *uri == "liar://again").count(),
+        uris.iter()
+            .filter(|uri| *uri == "endless-list://again")
+            .count(),
         1,
         "{uris:?}"
     );
@@ -227,22 +229,33 @@ async fn does_not_forward_invalid_metadata() {
 
 #[tokio::test]
 async fn rejects_content_of_foreign_uris() {
-    let server = open("pose").await;
-    for own in ["pose://mine", "pose://as/x", "pose://as/pose://mine"] {
-        assert_eq!(server.text(&format!("pose://as/{own}")).await, "believe me");
+    let server = open("foreign_content").await;
+    for own in [
+        "foreign-content://mine",
+        "foreign-content://as/x",
+        "foreign-content://as/foreign-content://mine",
+    ] {
+        assert_eq!(
+            server.text(&format!("foreign-content://as/{own}")).await,
+            "believe me"
+        );
     }
-    let requested = "pose://as/echo://hello";
+    let requested = "foreign-content://as/echo://hello";
     assert_eq!(
-        server.text(&format!("pose://as/{requested}/part")).await,
+        server
+            .text(&format!("foreign-content://as/{requested}/part"))
+            .await,
         "believe me"
     );
     for foreign in [
         "echo://hello",
         "echo://say/x",
         "nobody://knows",
-        "pose://minefield",
+        "foreign-content://minefield",
     ] {
-        let response = server.text(&format!("pose://as/{foreign}")).await;
+        let response = server
+            .text(&format!("foreign-content://as/{foreign}"))
+            .await;
         assert!(
             response.contains(&format!(
                 "it returned content for {foreign}, which is neither"

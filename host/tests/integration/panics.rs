@@ -20,13 +20,13 @@ fn log_lines(guest: &str, config: &str, uris: &[&str], text: &str) -> Vec<String
 
 #[test]
 fn with_the_standard_panic_hook() {
-    let lines = log_lines("moody", "", &["moody://word"], "panicked at");
+    let lines = log_lines("trap_reads", "", &["trap-reads://word"], "panicked at");
     assert!(
         lines.len() == 1 && lines[0].contains("the provider failed"),
         "{lines:?}"
     );
     assert!(lines[0].contains("not today"), "{lines:?}");
-    let lines = log_lines("moody", "", &["moody://word"], "not today");
+    let lines = log_lines("trap_reads", "", &["trap-reads://word"], "not today");
     assert_eq!(lines.len(), 1, "{lines:?}");
 }
 

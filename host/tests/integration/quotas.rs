@@ -256,7 +256,7 @@ async fn limits_the_number_of_streams() {
 
 async fn server_with_moody(switch: &TempDir) -> TestServer {
     let host = switch.path().to_owned();
-    let plan = TestServer::builder("moody echo").provider("moody", |grant, _| {
+    let plan = TestServer::builder("trap_reads echo").provider("trap_reads", |grant, _| {
         grant.dirs.push(Dir {
             host,
             guest: "/mood".into(),
@@ -272,7 +272,7 @@ async fn the_circuit_opens_after_faults_and_closes_again() {
     let switch = TempDir::new().unwrap();
     let server = server_with_moody(&switch).await;
     let faults = async |n: usize| {
-        let error = server.read(&format!("moody://{n}")).await.unwrap_err();
+        let error = server.read(&format!("trap-reads://{n}")).await.unwrap_err();
         matches!(error, Error::Fault { .. })
     };
     let mut n = 0;
@@ -281,10 +281,13 @@ async fn the_circuit_opens_after_faults_and_closes_again() {
         assert!(n < 50, "the circuit does not open");
     }
     assert_eq!(n, 5);
-    let message = server.text("moody://listed").await;
+    let message = server.text("trap-reads://listed").await;
     assert!(message.contains("is open after faults"), "{message}");
     assert!(
-        server.uris().await.contains(&"moody://listed".to_owned()),
+        server
+            .uris()
+            .await
+            .contains(&"trap-reads://listed".to_owned()),
         "its resources are not listed any more"
     );
     assert!(
@@ -292,9 +295,12 @@ async fn the_circuit_opens_after_faults_and_closes_again() {
         "another provider is affected"
     );
     std::fs::write(switch.path().join("well"), "").unwrap();
-    let serves = async || server.text("moody://listed").await == "moody://listed";
+    let serves = async || server.text("trap-reads://listed").await == "trap-reads://listed";
     eventually_within(SLOW_WAIT, "the circuit closes", serves).await;
-    assert_eq!(server.text("moody://other").await, "moody://other");
+    assert_eq!(
+        server.text("trap-reads://other").await,
+        "trap-reads://other"
+    );
 }
 
 #[tokio::test]

@@ -55,7 +55,7 @@ impl Replica {
         }
     }
 
-    /// A replica with the provider `ledger`, which reads this folder. File events in the folder are not used.
+    /// A replica with the provider `versioned_files`, which reads this folder. File events in the folder are not used.
     async fn with_ledger(folder: &Path, bus: &Bus, config: Config, uris: &[&str]) -> Self {
         let (host, access) = (folder.to_owned(), Access::Write);
         let dir = Dir {
@@ -64,8 +64,8 @@ impl Replica {
             access,
             is_canonical: false,
         };
-        let builder =
-            TestServer::builder("ledger").provider("ledger", |grant, _| grant.dirs.push(dir));
+        let builder = TestServer::builder("versioned_files")
+            .provider("versioned_files", |grant, _| grant.dirs.push(dir));
         let replica = Self::start(builder, bus, config, uris).await;
         Self {
             folder: folder.to_owned(),
@@ -136,8 +136,8 @@ async fn wait_for_polls(poller: &Replica) {
 #[tokio::test]
 async fn one_replica_polls_and_all_notify_once() {
     let bus = Bus::reliable();
-    let (replicas, _folders) = three_with_folders(&bus, &["ledger:line/a"]).await;
-    let poller = wait_for_poller(&bus, "ledger:line/a", 3).await;
+    let (replicas, _folders) = three_with_folders(&bus, &["versioned-files:line/a"]).await;
+    let poller = wait_for_poller(&bus, "versioned-files:line/a", 3).await;
     // A poll that was already due may still run.
     wait_for_polls(&replicas[poller]).await;
     let calls = |replicas: &[Replica]| {
@@ -159,7 +159,7 @@ async fn one_replica_polls_and_all_notify_once() {
     for text in ["2", "3"] {
         replicas.iter().for_each(|replica| replica.write("a", text));
         for replica in &replicas {
-            replica.expect_update("ledger:line/a").await;
+            replica.expect_update("versioned-files:line/a").await;
         }
     }
     wait_for_polls(&replicas[poller]).await;
@@ -179,15 +179,17 @@ async fn one_replica_polls_and_all_notify_once() {
 #[tokio::test]
 async fn a_replica_that_sees_the_content_later_notifies_when_it_does() {
     let bus = Bus::reliable();
-    let (replicas, _folders) = three_with_folders(&bus, &["ledger:line/a"]).await;
-    let poller = wait_for_poller(&bus, "ledger:line/a", 3).await;
+    let (replicas, _folders) = three_with_folders(&bus, &["versioned-files:line/a"]).await;
+    let poller = wait_for_poller(&bus, "versioned-files:line/a", 3).await;
     let late: Vec<_> = (0..3).filter(|at| *at != poller).collect();
     let before: Vec<_> = late
         .iter()
         .map(|at| replicas[*at].version_calls())
         .collect();
     replicas[poller].write("a", "2");
-    replicas[poller].expect_update("ledger:line/a").await;
+    replicas[poller]
+        .expect_update("versioned-files:line/a")
+        .await;
     for (at, before) in late.iter().zip(before) {
         let looked = async || replicas[*at].version_calls() > before;
         eventually_within(SLOW_WAIT, "the others look for it", looked).await;
@@ -196,31 +198,33 @@ async fn a_replica_that_sees_the_content_later_notifies_when_it_does() {
     }
     for at in late {
         replicas[at].write("a", "2");
-        replicas[at].expect_update("ledger:line/a").await;
+        replicas[at].expect_update("versioned-files:line/a").await;
     }
 }
 
 #[tokio::test]
 async fn a_replica_whose_provider_fails_is_not_the_poller() {
     let bus = Bus::reliable();
-    let (replicas, _folders) = three_with_folders(&bus, &["ledger:line/a"]).await;
-    let poller = wait_for_poller(&bus, "ledger:line/a", 3).await;
+    let (replicas, _folders) = three_with_folders(&bus, &["versioned-files:line/a"]).await;
+    let poller = wait_for_poller(&bus, "versioned-files:line/a", 3).await;
     // The provider cannot write its log any more.
     let log = replicas[poller].folder.join("asked");
     std::fs::remove_file(&log).unwrap();
     std::fs::create_dir(&log).unwrap();
-    let uri = parse_uri("ledger:line/a");
+    let uri = parse_uri("versioned-files:line/a");
     eventually_within(SLOW_WAIT, "another one polls", async || {
         bus.poller(&uri).0.is_some_and(|at| at != poller)
     })
     .await;
     replicas.iter().for_each(|replica| replica.write("a", "2"));
     for at in (0..3).filter(|at| *at != poller) {
-        replicas[at].expect_update("ledger:line/a").await;
+        replicas[at].expect_update("versioned-files:line/a").await;
     }
     replicas[poller].expect_nothing();
     std::fs::remove_dir(&log).unwrap();
-    replicas[poller].expect_update("ledger:line/a").await;
+    replicas[poller]
+        .expect_update("versioned-files:line/a")
+        .await;
 }
 
 #[tokio::test]
@@ -276,9 +280,9 @@ async fn list_changes_cross_replicas() {
             access: Access::Write,
             is_canonical: false,
         };
-        let dirs = [dir(&folders[0], "/rota"), dir(&folders[1], "/log")];
-        let name = if personal { "personal" } else { "rota" };
-        let builder = TestServer::builder(&format!("{name}@rota"));
+        let dirs = [dir(&folders[0], "/file_list"), dir(&folders[1], "/log")];
+        let name = if personal { "personal" } else { "file_list" };
+        let builder = TestServer::builder(&format!("{name}@file_list"));
         let builder = builder.provider(name, |grant, _| grant.dirs.extend(dirs));
         let builder = if personal {
             builder.setting(name, "personal", "yes")
@@ -291,13 +295,16 @@ async fn list_changes_cross_replicas() {
         .iter()
         .for_each(|replica| replica.watch.watch_list(true));
     std::fs::write(folders[0].path().join("names"), "a\nb\n").unwrap();
-    replicas[0].server.text("rota://say").await;
+    replicas[0].server.text("file-list://say").await;
     for at in [0, 2] {
         assert_eq!(replicas[at].changes().await, [Change::List]);
-        assert_eq!(replicas[at].server.uris().await, ["rota://a", "rota://b"]);
+        assert_eq!(
+            replicas[at].server.uris().await,
+            ["file-list://a", "file-list://b"]
+        );
     }
     // A change of a personal list cannot be found by comparing.
-    replicas[1].server.text("rota://say").await;
+    replicas[1].server.text("file-list://say").await;
     for at in [1, 3] {
         assert_eq!(replicas[at].changes().await, [Change::List]);
     }
@@ -305,7 +312,11 @@ async fn list_changes_cross_replicas() {
     assert_eq!(told, 2, "nobody repeats a report: {:?}", bus.published());
 }
 
-const URIS: [&str; 3] = ["ledger:line/a", "ledger:line/b", "ledger:line/c"];
+const URIS: [&str; 3] = [
+    "versioned-files:line/a",
+    "versioned-files:line/b",
+    "versioned-files:line/c",
+];
 
 /// A client of a replica. It reads each resource of which it is notified.
 struct Reader {

@@ -19,8 +19,8 @@ fn check_redacted(text: &str) -> &str {
 #[tokio::test]
 async fn a_secret_appears_nowhere() {
     let config = "[admin]\nlisten = \"127.0.0.1:0\"\n[secret.token]\nfile = \"token\"\n\
-                  [provider.tattle]\nsecrets = [\"token\"]\n[limits]\nlog = \"1MiB\"\n";
-    let work_dir = WorkDir::with_guests("tattle")
+                  [provider.leak]\nsecrets = [\"token\"]\n[limits]\nlog = \"1MiB\"\n";
+    let work_dir = WorkDir::with_guests("leak")
         .file("larder.toml", config)
         .file("token", &PARTS.concat());
     let (mut admin, url) = AdminClient::open(&work_dir);
@@ -33,14 +33,14 @@ async fn a_secret_appears_nowhere() {
     );
     for (uri, text) in [
         (
-            "tattle://foreign",
+            "leak://foreign",
             "it returned content for https://example.com/?key=[secret]",
         ),
-        ("tattle://bad", "it returned content with an invalid URI: "),
+        ("leak://bad", "it returned content with an invalid URI: "),
         // The secret crosses the limit at which a log line and the end of stderr are truncated.
-        ("tattle://print/4084", ""),
-        ("tattle://trap/4084", "it trapped"),
-        ("tattle://updated", ""),
+        ("leak://print/4084", ""),
+        ("leak://trap/4084", "it trapped"),
+        ("leak://updated", ""),
     ] {
         let output = work_dir.larder(&format!("read {uri} --url {url}"));
         assert!(
@@ -54,14 +54,14 @@ async fn a_secret_appears_nowhere() {
     for path in [
         "overview",
         "providers",
-        "providers/tattle",
-        "providers/tattle/log",
+        "providers/leak",
+        "providers/leak/log",
         "events",
     ] {
         let (status, body) = admin.get(&format!("/api/{path}")).await;
         assert_eq!(status, 200, "{path}: {}", check_redacted(&body));
         assert!(
-            body.contains("tattle") || body.contains("[secret]"),
+            body.contains("leak") || body.contains("[secret]"),
             "{path}: {body}"
         );
     }
@@ -78,7 +78,7 @@ async fn a_secret_appears_nowhere() {
             .get("/metrics")
             .await
             .1
-            .contains("larder_guests{team=\"default\",provider=\"tattle\"} 0")
+            .contains("larder_guests{team=\"default\",provider=\"leak\"} 0")
     };
     eventually_within(SLOW_WAIT, "all calls have ended", no_guests).await;
     admin.process.signal("TERM");

@@ -128,7 +128,7 @@ async fn busy_connections_lose_no_request_at_shutdown() {
 fn a_signal_stops_the_server_while_it_blocks_on_stderr() {
     use std::io::{BufRead as _, BufReader, Read as _};
     // The log reports invalid list entries of each guest.
-    let guests: Vec<_> = (0..150).map(|n| format!("p{n}@tattle")).collect();
+    let guests: Vec<_> = (0..150).map(|n| format!("p{n}@leak")).collect();
     let work_dir = WorkDir::with_guests(&guests.join(" "));
     let mut child = work_dir
         .command(&[], "serve --listen 127.0.0.1:0")

@@ -32,7 +32,7 @@ enum Era {
 
 fn uris() -> Vec<String> {
     (0..URIS)
-        .map(|n| format!("wave:{}{n:03}", "x".repeat(URI_LENGTH)))
+        .map(|n| format!("same-content:{}{n:03}", "x".repeat(URI_LENGTH)))
         .collect()
 }
 
@@ -44,8 +44,9 @@ async fn open(folder: &Path, stall: Duration) -> HttpTestServer {
         access: Access::Write,
         is_canonical: false,
     };
-    std::fs::write(folder.join("wave"), "0").unwrap();
-    let builder = TestServer::builder("wave").provider("wave", |grant, _| grant.dirs.push(dir));
+    std::fs::write(folder.join("same_content"), "0").unwrap();
+    let builder = TestServer::builder("same_content")
+        .provider("same_content", |grant, _| grant.dirs.push(dir));
     // Keep-alive comments would also fill the streams.
     let keep_alive = Duration::from_secs(3_600);
     let mut http = HttpTestServer::with_config(
@@ -108,7 +109,7 @@ async fn change_repeatedly(http: &HttpTestServer, folder: &Path, healthy: &mut E
     let uri = &uris()[0];
     for wave in 1..=WAVES {
         std::fs::write(folder.join("new"), wave.to_string()).unwrap();
-        std::fs::rename(folder.join("new"), folder.join("wave")).unwrap();
+        std::fs::rename(folder.join("new"), folder.join("same_content")).unwrap();
         let message = healthy.next().await.expect("the stream ended");
         assert_eq!(message["params"]["uri"], **uri, "{message}");
         let answer = http.read(uri).await;

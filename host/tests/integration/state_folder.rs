@@ -21,9 +21,9 @@ impl Service {
             .local_addr()
             .unwrap();
         let config = format!(
-            "[admin]\nlisten = '{address}'\n{admin}\n[provider.keeps]\nkey_value = ['shared']\n[provider.x]\n"
+            "[admin]\nlisten = '{address}'\n{admin}\n[provider.key_value]\nkey_value = ['shared']\n[provider.x]\n"
         );
-        let work_dir = WorkDir::with_guests("keeps x@echo")
+        let work_dir = WorkDir::with_guests("key_value x@echo")
             .file("plugins/x.toml", "env = ['HOME']\n")
             .file("larder.toml", &config);
         let path = work_dir.path(variable.1);
@@ -47,7 +47,7 @@ impl Service {
             server,
             url,
         };
-        let set = service.read("keeps://set/shared/k/1");
+        let set = service.read("key-value://set/shared/k/1");
         assert_eq!(set, "ok: ()");
         service
     }
@@ -100,9 +100,9 @@ fn commands_ask_the_running_server() {
         listed.stdout
     );
     // The server deletes the values that it uses.
-    let forgotten = service.work_dir.larder("forget keeps --yes");
+    let forgotten = service.work_dir.larder("forget key_value --yes");
     assert_eq!(forgotten.code, Some(0), "{}", forgotten.stderr);
-    assert_eq!(service.read("keeps://get/shared/k"), "ok: None");
+    assert_eq!(service.read("key-value://get/shared/k"), "ok: None");
     let status = service.work_dir.larder("status").stdout;
     let cache = concat!("cache in ", env!("CARGO_TARGET_TMPDIR"), "/larder");
     for part in [
@@ -132,7 +132,7 @@ fn commands_without_credentials_look_where_something_is_stored() {
     } = service;
     server.signal("TERM");
     server.wait();
-    let forgotten = work_dir.larder("forget keeps --yes");
+    let forgotten = work_dir.larder("forget key_value --yes");
     assert_eq!(forgotten.code, Some(0), "{}", forgotten.stderr);
     assert!(
         forgotten.stderr.contains("deleted 1 value "),

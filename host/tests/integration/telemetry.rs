@@ -442,15 +442,15 @@ async fn one_team_cannot_use_the_whole_span_queue() {
 #[tokio::test]
 async fn expected_errors_are_not_span_errors() {
     let collector = TestCollector::new(&[]);
-    let more = "[provider.moody]\ndirs = [{ host = \"mood\", guest = \"/mood\" }]\n";
+    let more = "[provider.trap_reads]\ndirs = [{ host = \"mood\", guest = \"/mood\" }]\n";
     let config = format!("[telemetry]\notlp = \"{}\"\n{more}", collector.url);
-    let work_dir = WorkDir::with_guests("echo moody").file("larder.toml", &config);
+    let work_dir = WorkDir::with_guests("echo trap_reads").file("larder.toml", &config);
     std::fs::create_dir(work_dir.path("mood")).unwrap();
     let (running, url) = work_dir.serve("--config larder.toml");
     read(&url, "echo://error/not-found", Some(PARENT)).await;
     // On a slow machine the circuit may close in between. Then it opens again for twice as long.
     let mut n = 0;
-    while !read(&url, &format!("moody://{n}"), Some(PARENT))
+    while !read(&url, &format!("trap-reads://{n}"), Some(PARENT))
         .await
         .contains("circuit-open")
     {

@@ -7,7 +7,7 @@ import { heading, navigate, part, row, VIEWS, show, view } from "./views.mjs";
 
 export async function run(server) {
   // Something to show: calls, a fault, a caller.
-  for (const uri of ["echo://hello", "echo://say/word", "moody://listed", "file:///documents/welcome.md"]) {
+  for (const uri of ["echo://hello", "echo://say/word", "trap-reads://listed", "file:///documents/welcome.md"]) {
     await server.read(uri);
   }
   const window = await Window.open(server, { token: true });
@@ -94,10 +94,10 @@ async function provider(page) {
 }
 
 async function faults(page) {
-  await page.getByLabel("Search").fill("moody");
-  await page.getByRole("link", { name: "lab/moody" }).click();
+  await page.getByLabel("Search").fill("trap_reads");
+  await page.getByRole("link", { name: "lab/trap_reads" }).click();
   const fault = part(page, "Recent faults").getByRole("article").first();
-  await fault.getByText("moody://listed").first().waitFor();
+  await fault.getByText("trap-reads://listed").first().waitFor();
   await fault.getByText("stderr of the guest").first().click();
   await fault.getByRole("region", { name: "stderr of the guest" }).getByText("not today").waitFor();
 }

@@ -101,8 +101,8 @@ async function asCaller(page, server) {
 async function errors(page) {
   await read(page, "nothing://serves/this");
   await page.locator("[data-failure]").getByText(/no resource|not found/i).waitFor();
-  await read(page, "moody://listed");
-  await page.locator("[data-failure]").getByText(/moody/).waitFor();
+  await read(page, "trap-reads://listed");
+  await page.locator("[data-failure]").getByText(/trap.reads/).waitFor();
   await read(page, "this is no URI");
   await page.locator("[data-failure]").waitFor();
 }

@@ -42,17 +42,17 @@ const events = (page) => page.getByRole("table", { name: "Events" });
 async function fault(page, server) {
   await navigate(page, "Events");
   await events(page).getByText("lab/added").first().waitFor();
-  const trap = events(page).getByText("moody://appears-live");
+  const trap = events(page).getByText("trap-reads://appears-live");
   assert.equal(await trap.count(), 0);
-  await server.read("moody://appears-live");
-  await events(page).getByText(/moody/).first().waitFor();
+  await server.read("trap-reads://appears-live");
+  await events(page).getByText(/trap.reads/).first().waitFor();
   await events(page).getByText("Fault").first().waitFor();
 }
 
 async function filtered(page) {
   await page.getByLabel("Kind").selectOption("fault");
   await events(page).getByText("lab/added").first().waitFor({ state: "detached" });
-  await events(page).getByText("lab/moody").first().waitFor();
+  await events(page).getByText("lab/trap_reads").first().waitFor();
   await page.getByLabel("Kind").selectOption("");
   await events(page).getByText("lab/added").first().waitFor();
 }
@@ -72,7 +72,7 @@ async function paused(page, server) {
   const button = page.getByRole("button", { name: /pause live updates/ });
   await button.click();
   await page.getByRole("button", { name: /Paused/ }).waitFor();
-  const later = component("guests", "wave");
+  const later = component("guests", "same_content");
   place(later, server.path("plugins/lab/while-paused.wasm"));
   await server.read("echo://hello");
   const api = () => server.json("/api/events?q=while-paused");

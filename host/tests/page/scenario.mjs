@@ -70,7 +70,7 @@ export function main() {
     for (const name of ["files", "notes", "conformance"]) {
       place(component("plugins", name), join(folder, "plugins/docs", `${name}.wasm`));
     }
-    for (const name of ["echo", "schema", "moody", "defined"]) {
+    for (const name of ["echo", "schema", "trap_reads", "defined"]) {
       place(component("guests", name), join(folder, "plugins/lab", `${name}.wasm`));
     }
     place(component("guests", "echo"), join(folder, "plugins/lab/x.wasm"));

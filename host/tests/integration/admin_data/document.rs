@@ -36,13 +36,13 @@ impl Document {
 /// A server with data for every path: calls, faults, a rejected component, and a component that waits for approval.
 async fn eventful() -> DataServer {
     let config = format!("{CONFIG}{TOKEN}[provider.echo]\nsettings.colour = \"blue\"\n");
-    let work_dir = WorkDir::with_guests("echo trap_start dirs moody defined flood")
+    let work_dir = WorkDir::with_guests("echo trap_start dirs trap_reads defined flood")
         .file("larder.toml", &config);
     let work_dir = work_dir.file("plugins/dirs.toml", "dirs = [\"/usr\"]\n");
     let server = DataServer::in_folder(work_dir);
     server.read("echo://hello").expect_success();
     server.read("flood://lines/3").expect_success();
-    server.read("moody://listed").expect_exit(1);
+    server.read("trap-reads://listed").expect_exit(1);
     server
         .until("dirs waits", "/api/approvals", |list| {
             !list["items"].as_array().unwrap().is_empty()
@@ -74,7 +74,7 @@ async fn each_response_matches_the_document() {
         ("/api/providers", "/api/providers?limit=0", 400),
         ("/api/providers", "/api/providers?state=odd", 400),
         ("/api/providers/{name}", "/api/providers/echo", 200),
-        ("/api/providers/{name}", "/api/providers/moody", 200),
+        ("/api/providers/{name}", "/api/providers/trap_reads", 200),
         ("/api/providers/{name}", "/api/providers/trap_start", 200),
         ("/api/providers/{name}", "/api/providers/dirs", 200),
         ("/api/providers/{name}", "/api/providers/no%2Fbody", 404),

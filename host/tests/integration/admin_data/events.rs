@@ -119,7 +119,7 @@ async fn records_refusals_and_notifications() {
             if path.exists() {
                 fs::remove_file(&path).unwrap();
             } else {
-                fs::copy(crate::harness::component_path("moody"), &path).unwrap();
+                fs::copy(crate::harness::component_path("trap_reads"), &path).unwrap();
             }
             tokio::time::sleep(std::time::Duration::from_millis(500)).await;
             !server
@@ -137,7 +137,7 @@ async fn records_refusals_and_notifications() {
 
 #[tokio::test]
 async fn returns_parts_and_filters() {
-    let server = DataServer::start("echo moody b@echo", "");
+    let server = DataServer::start("echo trap_reads b@echo", "");
     let ids = async |query: &str| -> Vec<u64> {
         let items = server.items(&format!("/api/events{query}")).await;
         items
@@ -156,10 +156,10 @@ async fn returns_parts_and_filters() {
     assert_eq!(ids(&format!("?after={}", all[1])).await, [all[0]]);
     let of = async |query: &str| server.items(&format!("/api/events{query}")).await;
     assert!(
-        of("?provider=moody")
+        of("?provider=trap_reads")
             .await
             .iter()
-            .all(|one| one["provider"] == "moody")
+            .all(|one| one["provider"] == "trap_reads")
     );
     assert_eq!(of("?kind=load,rejection&q=LOADED+B").await.len(), 1);
     assert_eq!(of("?kind=fault").await.len(), 0);

@@ -6,13 +6,13 @@ use super::{DataServer, known};
 
 #[tokio::test]
 async fn counts_calls_and_errors_of_the_server_and_of_each_provider() {
-    let server = DataServer::start("echo moody", "");
+    let server = DataServer::start("echo trap_reads", "");
     let empty = server.json("/api/history").await;
     assert_eq!(empty["step_seconds"], 10.0);
     for n in 0..4 {
         server.read(&format!("echo://say/{n}")).expect_success();
     }
-    server.read("moody://listed").expect_exit(1);
+    server.read("trap-reads://listed").expect_exit(1);
     let total = |history: &Value, key: &str| {
         (known(&history["series"][key]).iter().sum::<f64>() * 10.0).round()
     };
@@ -41,9 +41,9 @@ async fn counts_calls_and_errors_of_the_server_and_of_each_provider() {
         assert_eq!(length(&all, key), length(&all, "calls"), "{key}");
     }
     let echo = server.json("/api/history?provider=echo").await;
-    let moody = server.json("/api/history?provider=moody").await;
+    let trap_reads = server.json("/api/history?provider=trap_reads").await;
     assert_eq!(
-        (total(&echo, "errors"), total(&moody, "errors")),
+        (total(&echo, "errors"), total(&trap_reads, "errors")),
         (0.0, 1.0)
     );
     assert!(

@@ -81,37 +81,40 @@ async fn knows_the_revisions_of_a_component() {
 
 #[tokio::test]
 async fn keeps_faults_with_stderr_and_the_state_of_the_circuit_breaker() {
-    let server = DataServer::start("moody", "");
+    let server = DataServer::start("trap_reads", "");
     for n in 0..6 {
-        server.read(&format!("moody://{n}")).expect_exit(1);
+        server.read(&format!("trap-reads://{n}")).expect_exit(1);
     }
-    let moody = server.json("/api/providers/moody").await;
-    let faults = moody["faults"].as_array().unwrap();
-    assert!((5..=6).contains(&faults.len()), "{moody}");
+    let trap_reads = server.json("/api/providers/trap_reads").await;
+    let faults = trap_reads["faults"].as_array().unwrap();
+    assert!((5..=6).contains(&faults.len()), "{trap_reads}");
     let last = faults.last().unwrap();
     assert_eq!(
         (&last["uri"], &last["kind"]),
-        (&json!("moody://0"), &json!("trap"))
+        (&json!("trap-reads://0"), &json!("trap"))
     );
     assert!(
         last["stderr"].as_str().unwrap().contains("not today"),
         "{last}"
     );
-    assert!(moody["outcomes"]["trap"].as_u64().unwrap() >= 5, "{moody}");
     assert!(
-        moody["errors"].as_u64().unwrap() >= 5
-            && moody["calls"].as_u64() >= moody["errors"].as_u64()
+        trap_reads["outcomes"]["trap"].as_u64().unwrap() >= 5,
+        "{trap_reads}"
     );
-    let breaker = &moody["breaker"];
+    assert!(
+        trap_reads["errors"].as_u64().unwrap() >= 5
+            && trap_reads["calls"].as_u64() >= trap_reads["errors"].as_u64()
+    );
+    let breaker = &trap_reads["breaker"];
     assert!(breaker["failures"].as_u64().unwrap() >= 5, "{breaker}");
     let is_open = breaker["state"] == "open" && breaker["until"].is_string();
     // The circuit is open only for a second, which the test may miss on a slow machine. The event stays.
     let events = server
-        .items("/api/events?kind=fault&provider=moody&q=not+called")
+        .items("/api/events?kind=fault&provider=trap_reads&q=not+called")
         .await;
-    assert!(is_open || !events.is_empty(), "{moody}");
+    assert!(is_open || !events.is_empty(), "{trap_reads}");
     assert_eq!(events[0]["details"]["kind"], "circuit-open");
-    let buckets = moody["latency"]["buckets"].as_array().unwrap();
+    let buckets = trap_reads["latency"]["buckets"].as_array().unwrap();
     let count: u64 = buckets
         .iter()
         .map(|bucket| bucket["count"].as_u64().unwrap())

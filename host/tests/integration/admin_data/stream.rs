@@ -85,7 +85,7 @@ fn parse(text: &str) -> Option<Message> {
 
 #[tokio::test]
 async fn sends_events_as_they_happen_and_the_overview() {
-    let server = DataServer::start("echo moody", "");
+    let server = DataServer::start("echo trap_reads", "");
     let mut stream = Stream::open(&server, "").await;
     // The first message is the overview, so the stream is connected now; the loads before it are not sent.
     let first = stream.next().await.unwrap();
@@ -93,9 +93,9 @@ async fn sends_events_as_they_happen_and_the_overview() {
         (first.name.as_str(), &first.data["ready"]),
         ("overview", &true.into())
     );
-    server.read("moody://listed").expect_exit(1);
+    server.read("trap-reads://listed").expect_exit(1);
     let fault = stream.next_event("fault").await;
-    assert_eq!(fault.data["provider"], "moody");
+    assert_eq!(fault.data["provider"], "trap_reads");
     assert!(
         fault.data["details"]["stderr"]
             .as_str()

@@ -19,7 +19,7 @@ fn database(server: &TestServer) -> PathBuf {
 async fn restarted(server: TestServer) -> TestServerBuilder {
     TestServerBuilder::restart(server)
         .await
-        .provider("keeps", |grant, _| grant.key_value = BOTH)
+        .provider("key_value", |grant, _| grant.key_value = BOTH)
 }
 
 #[tokio::test]
@@ -57,8 +57,9 @@ async fn only_the_owner_has_access() {
 /// The state folder is on a small file system, in a mount namespace of its own.
 #[test]
 fn values_can_be_read_while_the_disk_is_full() {
-    let config = "[provider.keeps]\nkey_value = [\"shared\"]\n[admin]\nlisten = \"127.0.0.1:0\"\n";
-    let work_dir = WorkDir::with_guests("keeps").file("larder.toml", config);
+    let config =
+        "[provider.key_value]\nkey_value = [\"shared\"]\n[admin]\nlisten = \"127.0.0.1:0\"\n";
+    let work_dir = WorkDir::with_guests("key_value").file("larder.toml", config);
     let state = work_dir.path("state/larder");
     std::fs::create_dir_all(&state).unwrap();
     let mount = format!(
@@ -79,7 +80,7 @@ fn values_can_be_read_while_the_disk_is_full() {
         .to_owned();
     let call = |call: &str| {
         work_dir
-            .larder(&format!("read keeps://{call} --url {url}"))
+            .larder(&format!("read key-value://{call} --url {url}"))
             .stdout
     };
     let is_set = |number: u32| call(&format!("set/shared/a/{number}")).starts_with("ok");

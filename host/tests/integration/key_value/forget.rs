@@ -7,10 +7,10 @@ use crate::http_server::{ACCEPT, JSON, MODERN, meta};
 use crate::process::{WorkDir, http_client};
 
 const CONFIG: &str = "[admin]\nlisten = '127.0.0.1:0'\n[audit]\nfile = 'audit.jsonl'\n\
-                      [provider.keeps]\nkey_value = ['shared', 'caller']\n";
+                      [provider.key_value]\nkey_value = ['shared', 'caller']\n";
 
 async fn read(url: &str, what: &str) -> String {
-    let uri = format!("keeps://{what}");
+    let uri = format!("key-value://{what}");
     let params = json!({ "uri": uri, "_meta": meta() });
     let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": params });
     let headers = [
@@ -41,7 +41,7 @@ async fn read(url: &str, what: &str) -> String {
 
 #[tokio::test]
 async fn committed_values_survive_kill_9_until_they_are_forgotten() {
-    let work_dir = WorkDir::with_guests("keeps").file("larder.toml", CONFIG);
+    let work_dir = WorkDir::with_guests("key_value").file("larder.toml", CONFIG);
     let (admin, url) = AdminClient::open(&work_dir);
     for n in 0..20 {
         assert_eq!(
@@ -61,19 +61,22 @@ async fn committed_values_survive_kill_9_until_they_are_forgotten() {
     // The values stay when the component is removed. They can also be deleted without a server.
     admin.process.signal("TERM");
     admin.process.wait();
-    std::fs::remove_file(work_dir.path("plugins/keeps.wasm")).unwrap();
-    let refused = work_dir.larder("forget keeps");
+    std::fs::remove_file(work_dir.path("plugins/key_value.wasm")).unwrap();
+    let refused = work_dir.larder("forget key_value");
     assert_eq!(refused.code, Some(1), "{}", refused.stderr);
     assert!(refused.stderr.contains("use --yes"), "{}", refused.stderr);
-    let forgotten = work_dir.larder("forget keeps --yes");
+    let forgotten = work_dir.larder("forget key_value --yes");
     assert_eq!(
         (forgotten.code, forgotten.stderr.as_str()),
-        (Some(0), "larder: deleted 20 values (1.4 KiB) of keeps\n")
+        (
+            Some(0),
+            "larder: deleted 20 values (1.4 KiB) of key_value\n"
+        )
     );
-    let again = work_dir.larder("forget keeps --yes");
+    let again = work_dir.larder("forget key_value --yes");
     assert_eq!(
         (again.code, again.stderr.as_str()),
-        (Some(1), "larder: nothing is stored for keeps\n")
+        (Some(1), "larder: nothing is stored for key_value\n")
     );
     let audit = std::fs::read_to_string(work_dir.path("audit.jsonl")).unwrap();
     assert!(
@@ -89,13 +92,13 @@ async fn a_running_server_forgets_the_values() {
         .local_addr()
         .unwrap();
     let config = CONFIG.replace("127.0.0.1:0", &address.to_string());
-    let work_dir = WorkDir::with_guests("keeps").file("larder.toml", &config);
+    let work_dir = WorkDir::with_guests("key_value").file("larder.toml", &config);
     let (admin, url) = AdminClient::open(&work_dir);
     assert_eq!(read(&url, "set/shared/a/1").await, "ok: ()");
     let team = async || {
         serde_json::from_str::<Value>(&admin.get("/status").await.1).unwrap()["teams"][0].clone()
     };
-    let stored = json!([{ "provider": "keeps", "keys": 1, "bytes": 66, "callers": 0 }]);
+    let stored = json!([{ "provider": "key_value", "keys": 1, "bytes": 66, "callers": 0 }]);
     assert_eq!(team().await["stored"], stored);
     assert_eq!(
         team().await["providers"][0]["grants"]["key_value"],
@@ -103,21 +106,21 @@ async fn a_running_server_forgets_the_values() {
     );
     let metrics = admin.get("/metrics").await.1;
     for sample in [
-        r#"larder_key_value_bytes{team="default",provider="keeps"} 66"#,
-        r#"larder_key_value_operations_total{team="default",provider="keeps",result="written"} 1"#,
+        r#"larder_key_value_bytes{team="default",provider="key_value"} 66"#,
+        r#"larder_key_value_operations_total{team="default",provider="key_value",result="written"} 1"#,
     ] {
         assert!(metrics.contains(sample), "{sample}: {metrics}");
     }
     let status = work_dir.larder("status").stdout;
     for line in [
         "grants: key-value caller, shared",
-        "stored by keeps: 1 value, 66 bytes, 0 callers",
+        "stored by key_value: 1 value, 66 bytes, 0 callers",
     ] {
         assert!(status.contains(line), "{status}");
     }
     // The command finds out that a server uses the file, and reads the server's address in larder.toml.
-    let forgotten = work_dir.larder("forget keeps --yes");
-    let deleted = "larder: deleted 1 value (66 bytes) of keeps\n";
+    let forgotten = work_dir.larder("forget key_value --yes");
+    let deleted = "larder: deleted 1 value (66 bytes) of key_value\n";
     assert_eq!(
         (forgotten.code, forgotten.stderr.as_str()),
         (Some(0), deleted)
@@ -125,7 +128,7 @@ async fn a_running_server_forgets_the_values() {
     assert_eq!(read(&url, "get/shared/a").await, "ok: None");
     assert_eq!(team().await["stored"], json!([]));
     assert_eq!(read(&url, "set/shared/a/1").await, "ok: ()");
-    let forgotten = work_dir.larder(&format!("forget keeps --yes --admin http://{address}"));
+    let forgotten = work_dir.larder(&format!("forget key_value --yes --admin http://{address}"));
     assert_eq!(
         (forgotten.code, forgotten.stderr.as_str()),
         (Some(0), deleted)

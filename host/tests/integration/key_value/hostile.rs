@@ -28,7 +28,7 @@ struct FloodReport {
     refused: u64,
 }
 
-/// Starts a server whose provider `keeps` has these limits, and another provider with the same component.
+/// Starts a server whose provider `key_value` has these limits, and another provider with the same component.
 async fn start(timeout: Duration, cpu_time: Duration) -> TestServer {
     let grant = |grant: &mut Grant, _: &mut i32| {
         grant.key_value = BOTH;
@@ -39,12 +39,15 @@ async fn start(timeout: Duration, cpu_time: Duration) -> TestServer {
     let flooding = |grant: &mut Grant, _: &mut i32| {
         (grant.limits.timeout, grant.limits.cpu_time) = (timeout, cpu_time);
     };
-    let builder =
-        TestServer::builder("keeps neighbour@keeps").setting("neighbour", "scheme", "neighbour");
+    let builder = TestServer::builder("key_value neighbour@key_value").setting(
+        "neighbour",
+        "scheme",
+        "neighbour",
+    );
     let builder = builder
-        .provider("keeps", grant)
+        .provider("key_value", grant)
         .provider("neighbour", grant);
-    builder.provider("keeps", flooding).start().await
+    builder.provider("key_value", flooding).start().await
 }
 
 /// Makes calls to the other provider during the flood, and counts the operations of the flood during each call. Returns
@@ -75,7 +78,7 @@ async fn flood(how: &str, timeout: Duration, cpu_time: Duration) -> FloodReport 
     let metrics = catalog
         .offers()
         .iter()
-        .find(|offer| offer.name().as_str() == "keeps")
+        .find(|offer| offer.name().as_str() == "key_value")
         .unwrap()
         .provider
         .metrics();

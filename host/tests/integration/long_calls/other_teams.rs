@@ -187,7 +187,7 @@ async fn start_large_calls(server: &TwoTeams) -> JoinSet<Duration> {
         calls.spawn(async move {
             let mut durations = Vec::new();
             while durations.len() < CALLS {
-                durations.push(timed_read(&mut client, "touch://fill/100").await);
+                durations.push(timed_read(&mut client, "touch-memory://fill/100").await);
             }
             percentile(&mut durations, 50)
         });
@@ -197,13 +197,13 @@ async fn start_large_calls(server: &TwoTeams) -> JoinSet<Duration> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn reads_of_another_team_do_not_wait_for_calls_that_use_much_memory() {
-    let mut servers = Servers::start("touch").await;
+    let mut servers = Servers::start("touch_memory").await;
     // On threads that reads share with such calls, one read in a hundred waits for a third of a call.
     let most = |round: &Round| percentile(&mut round.calls.clone(), 50) / 10;
     let rounds = check_rounds(&mut servers, start_large_calls, READS, most).await;
     let moved = servers
         .busy
-        .metric("larder_calls_moved_total", ("heavy", "touch"))
+        .metric("larder_calls_moved_total", ("heavy", "touch_memory"))
         .await;
     assert!(moved >= (rounds.len() * CALLERS * CALLS) as f64);
     servers.check_few_reads_were_moved().await;

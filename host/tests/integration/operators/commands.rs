@@ -240,18 +240,18 @@ fn sends_a_token_over_plain_http_only_to_this_machine() {
 
 #[test]
 fn forgets_over_the_network() {
-    let config = format!("{ADMIN}{TOKEN}[provider.keeps]\nkey_value = ['shared', 'caller']\n");
+    let config = format!("{ADMIN}{TOKEN}[provider.key_value]\nkey_value = ['shared', 'caller']\n");
     let (api, client) = (
-        Api::start(WorkDir::with_guests("keeps"), &config),
+        Api::start(WorkDir::with_guests("key_value"), &config),
         elsewhere(),
     );
     client
         .larder(&format!(
-            "read keeps://set/shared/a/1 --url {}",
+            "read key-value://set/shared/a/1 --url {}",
             api.endpoint
         ))
         .expect_success();
-    let forget = format!("forget keeps --yes --admin {}", api.url());
+    let forget = format!("forget key_value --yes --admin {}", api.url());
     for token in ["", " --token-file wrong"] {
         let refused = client.larder(&format!("{forget}{token}")).expect_exit(1);
         assert!(refused.contains("HTTP 401"), "{token}: {refused}");
@@ -263,7 +263,7 @@ fn forgets_over_the_network() {
     let forgotten = client.larder(&format!("{forget} --token-file token"));
     assert_eq!(
         (forgotten.code, forgotten.stderr.as_str()),
-        (Some(0), "larder: deleted 1 value (66 bytes) of keeps\n")
+        (Some(0), "larder: deleted 1 value (66 bytes) of key_value\n")
     );
 }
 

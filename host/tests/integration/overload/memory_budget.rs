@@ -55,13 +55,13 @@ pub(super) async fn nothing_is_charged(http: &HttpTestServer) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn guests_share_the_budget_without_teams() {
-    let http = open("hold echo", 512 * MIB).await;
+    let http = open("hold_memory echo", 512 * MIB).await;
     let budget = http.server.gateway.memory().clone();
     let (peak, watching) = watch_peak(budget.clone());
     let mut reads = JoinSet::new();
     for n in 0..12 {
         let http = http.clone();
-        reads.spawn(async move { http.read(&format!("hold://100/{}", 2_000 + n)).await });
+        reads.spawn(async move { http.read(&format!("hold-memory://100/{}", 2_000 + n)).await });
     }
     let answers = reads.join_all().await;
     watching.abort();
@@ -83,7 +83,7 @@ async fn guests_share_the_budget_without_teams() {
         budget.report()
     );
     // The provider did not fail, so its circuit is closed.
-    assert_eq!(http.read("hold://100/0").await.verdict(), "200 ok");
+    assert_eq!(http.read("hold-memory://100/0").await.verdict(), "200 ok");
     assert_eq!(http.read("echo://hello").await.status, 200);
     nothing_is_charged(&http).await;
 }
@@ -187,8 +187,8 @@ fn serve_teams() -> (WorkDir, AdminClient, String) {
     for team in ["alpha", "beta"] {
         std::fs::create_dir(work_dir.path(team)).unwrap();
         std::fs::copy(
-            component_path("hold"),
-            work_dir.path(team).join("hold.wasm"),
+            component_path("hold_memory"),
+            work_dir.path(team).join("hold_memory.wasm"),
         )
         .unwrap();
     }
@@ -228,9 +228,9 @@ async fn a_team_and_a_caller_get_a_share_next_to_a_greedy_one() {
     let mut greedy = JoinSet::new();
     for milliseconds in [50_000, 50_001] {
         let url = url.clone();
-        greedy.spawn(
-            async move { read_as(&url, "ann", &format!("hold://100/{milliseconds}")).await },
-        );
+        greedy.spawn(async move {
+            read_as(&url, "ann", &format!("hold-memory://100/{milliseconds}")).await
+        });
     }
     let status = async || {
         serde_json::from_str::<Value>(&admin.get("/status").await.1).unwrap()["memory"].take()
@@ -240,10 +240,10 @@ async fn a_team_and_a_caller_get_a_share_next_to_a_greedy_one() {
     })
     .await;
     // Ann can use a quarter of the budget. Another caller of the team, and another team, are not affected.
-    assert_eq!(read_as(&url, "ann", "hold://100/0").await, 503);
-    assert_eq!(read_as(&url, "bob", "hold://100/0").await, 200);
-    assert_eq!(read_as(&url, "eve", "hold://120/0").await, 200);
-    assert_eq!(read_as(&url, "ann", "hold://100/1").await, 503);
+    assert_eq!(read_as(&url, "ann", "hold-memory://100/0").await, 503);
+    assert_eq!(read_as(&url, "bob", "hold-memory://100/0").await, 200);
+    assert_eq!(read_as(&url, "eve", "hold-memory://120/0").await, 200);
+    assert_eq!(read_as(&url, "ann", "hold-memory://100/1").await, 503);
     assert!(greedy.try_join_next().is_none(), "both are still there");
     let memory = status().await;
     assert!(
@@ -267,7 +267,7 @@ async fn a_team_and_a_caller_get_a_share_next_to_a_greedy_one() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn memory_is_returned_to_the_system() {
-    let work_dir = WorkDir::with_guests("huge hold").file(
+    let work_dir = WorkDir::with_guests("huge hold_memory").file(
         "larder.toml",
         "[server]\nmemory = \"1GiB\"\n[limits]\nconcurrency = 64\n",
     );
@@ -276,7 +276,7 @@ async fn memory_is_returned_to_the_system() {
     let before = server.anonymous_memory().unwrap();
     let mut reads = JoinSet::new();
     let large = (0..8).map(|n| format!("huge://{}", 14_000_000 + n));
-    for uri in large.chain((0..4).map(|n| format!("hold://100/{}", 1_000 + n))) {
+    for uri in large.chain((0..4).map(|n| format!("hold-memory://100/{}", 1_000 + n))) {
         let url = url.clone();
         reads.spawn(async move { read_as(&url, "", &uri).await });
     }

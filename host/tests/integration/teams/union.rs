@@ -88,9 +88,13 @@ async fn reads_come_from_the_team_whose_entry_is_listed() {
 
 #[tokio::test]
 async fn reads_come_from_the_team_that_lists_the_uri() {
-    // Alpha comes first, but only `ledger` in beta lists the URI.
+    // Alpha comes first, but only `versioned_files` in beta lists the URI.
     let two = TwoTeams::start("", 100, |team, builder| {
-        let guest = if team == "alpha" { "dirs" } else { "ledger" };
+        let guest = if team == "alpha" {
+            "dirs"
+        } else {
+            "versioned_files"
+        };
         builder.file(
             "p.wasm",
             &std::fs::read(crate::harness::component_path(guest)).unwrap(),
@@ -98,7 +102,7 @@ async fn reads_come_from_the_team_that_lists_the_uri() {
     })
     .await;
     assert_eq!(
-        two.text("alpha beta", "ledger:edition").await,
+        two.text("alpha beta", "versioned-files:edition").await,
         "edition one"
     );
     let two = TwoTeams::start("fresh", 100, |_, builder| builder).await;
@@ -137,14 +141,16 @@ async fn the_order_of_the_teams_decides_and_not_their_names() {
 #[tokio::test]
 async fn a_template_of_an_earlier_team_comes_before_an_entry_of_a_later_one() {
     // Only beta lists the URI. The template of alpha matches every URI, so only alpha gets the path.
-    let two = TwoTeams::start("maze", 100, |team, builder| match team {
+    let two = TwoTeams::start("costly_templates", 100, |team, builder| match team {
         "alpha" => builder,
-        _ => builder
-            .setting("maze", "ways", "1")
-            .setting("maze", "long", "1"),
+        _ => builder.setting("costly_templates", "ways", "1").setting(
+            "costly_templates",
+            "long",
+            "1",
+        ),
     })
     .await;
-    let (listed, everything) = ("maze://long/0", Filter::default());
+    let (listed, everything) = ("costly-templates://long/0", Filter::default());
     for (teams, expected, lists) in [
         ("alpha", "6 bytes", false),
         ("beta", "0 bytes", true),
@@ -181,13 +187,13 @@ async fn a_template_of_an_earlier_team_comes_before_an_entry_of_a_later_one() {
             .items;
         let is_first = |team: &str| teams.starts_with(team);
         assert_eq!(
-            readable[0].uri_template.as_str() == "maze://{+path}",
+            readable[0].uri_template.as_str() == "costly-templates://{+path}",
             is_first("alpha"),
             "{teams}"
         );
     }
     assert_eq!(
-        two.text("alpha beta", "maze://long/1").await,
+        two.text("alpha beta", "costly-templates://long/1").await,
         "6 bytes",
         "nobody lists it"
     );
@@ -239,19 +245,24 @@ async fn a_list_that_depends_on_the_caller_comes_before_a_later_team() {
 
 #[tokio::test]
 async fn a_provider_that_declares_its_uris_does_not_hide_others_of_its_scheme() {
-    // `shelf` has templates, and more entries than the catalog holds.
+    // `filter_hints` has templates, and more entries than the catalog holds.
     let two = TwoTeams::start("", 100, |team, builder| match team {
-        "alpha" => builder.file("p.wasm", &component("shelf")),
-        _ => builder
-            .file("p.wasm", &component("searchable"))
-            .setting("p", "scheme", "shelf"),
+        "alpha" => builder.file("p.wasm", &component("filter_hints")),
+        _ => {
+            builder
+                .file("p.wasm", &component("searchable"))
+                .setting("p", "scheme", "filter-hints")
+        }
     })
     .await;
     let uris = two.uris("alpha beta").await;
-    assert_eq!(uris[uris.len() - 2..], ["shelf:one", "shelf:two"]);
     assert_eq!(
-        two.text("alpha beta", "shelf:one").await,
-        "the text of shelf:one"
+        uris[uris.len() - 2..],
+        ["filter-hints:one", "filter-hints:two"]
+    );
+    assert_eq!(
+        two.text("alpha beta", "filter-hints:one").await,
+        "the text of filter-hints:one"
     );
 }
 

@@ -1,5 +1,5 @@
 //! Lists the names in the file `names` of a granted folder, one for each line, in pages of the requested
-//! size. With the setting `personal`, the list is private to the caller. A read of `rota://say` signals that
+//! size. With the setting `personal`, the list is private to the caller. A read of `file-list://say` signals that
 //! the list has changed. If there is a file `shut`, listing fails. Each request for the first page adds a
 //! line to a log in another folder.
 
@@ -8,9 +8,9 @@ use std::io::Write as _;
 
 use guests::*;
 
-struct Rota;
+struct FileList;
 
-impl Behaviour for Rota {
+impl Behaviour for FileList {
     fn list(query: ListQuery) -> Result<EntryPage, Error> {
         let start: usize = query
             .cursor
@@ -24,13 +24,13 @@ impl Behaviour for Rota {
             log.and_then(|mut log| writeln!(log, "asked"))
                 .map_err(failed)?;
         }
-        if fs::exists("/rota/shut").unwrap_or_default() {
+        if fs::exists("/file_list/shut").unwrap_or_default() {
             return Err(Error::Unavailable("it is shut".to_owned()));
         }
-        let names = fs::read_to_string("/rota/names").map_err(failed)?;
+        let names = fs::read_to_string("/file_list/names").map_err(failed)?;
         let all: Vec<Entry> = names
             .lines()
-            .map(|name| entry(&format!("rota://{name}")))
+            .map(|name| entry(&format!("file-list://{name}")))
             .collect();
         let end = all.len().min(start + query.limit as usize);
         let personal = host::setting("personal").is_some();
@@ -45,11 +45,11 @@ impl Behaviour for Rota {
     }
 
     fn templates() -> Vec<&'static str> {
-        vec!["rota://{name}"]
+        vec!["file-list://{name}"]
     }
 
     fn read(request: ReadRequest) -> Result<Reading, Error> {
-        if request.uri == "rota://say" {
+        if request.uri == "file-list://say" {
             host::resources_changed();
         }
         text(request.uri)
@@ -60,4 +60,4 @@ fn failed(error: std::io::Error) -> Error {
     Error::Failed(error.to_string())
 }
 
-guests::export!(Rota);
+guests::export!(FileList);

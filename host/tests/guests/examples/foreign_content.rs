@@ -1,16 +1,16 @@
-//! Returns a content under a foreign URI, which is in the request: `pose://as/URI`.
+//! Returns a content under a foreign URI, which is in the request: `foreign-content://as/URI`.
 
 use guests::*;
 
-struct Pose;
+struct ForeignContent;
 
-impl Behaviour for Pose {
+impl Behaviour for ForeignContent {
     fn entries() -> Vec<Entry> {
-        vec![entry("pose://mine")]
+        vec![entry("foreign-content://mine")]
     }
 
     fn templates() -> Vec<&'static str> {
-        vec!["pose://as/{+uri}"]
+        vec!["foreign-content://as/{+uri}"]
     }
 
     fn read(request: ReadRequest) -> Result<Reading, Error> {
@@ -22,4 +22,4 @@ impl Behaviour for Pose {
     }
 }
 
-guests::export!(Pose);
+guests::export!(ForeignContent);

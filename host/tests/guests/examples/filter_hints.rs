@@ -46,7 +46,7 @@ impl Behaviour for Catalogue {
     }
 
     fn templates() -> Vec<&'static str> {
-        vec!["shelf://book/{n}", "shelf://disc/{n}{?track}"]
+        vec!["filter-hints://book/{n}", "filter-hints://disc/{n}{?track}"]
     }
 }
 
@@ -62,7 +62,7 @@ fn item(n: usize, hinted: bool) -> Entry {
             kind: Some(kind.to_owned()),
             ..details()
         }),
-        ..entry(&format!("shelf://{kind}/{n:05}"))
+        ..entry(&format!("filter-hints://{kind}/{n:05}"))
     }
 }
 

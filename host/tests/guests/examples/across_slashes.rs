@@ -7,13 +7,13 @@ use larder_provider::{
     TemplatePage,
 };
 
-struct Greedy;
+struct AcrossSlashes;
 
-const FILE: &str = "greedy:///{path}";
-const PAGE: &str = "greedy://wiki/{page}";
-const SEARCH: &str = "greedy:search{/tags}{?page,filter*}";
+const FILE: &str = "across-slashes:///{path}";
+const PAGE: &str = "across-slashes://wiki/{page}";
+const SEARCH: &str = "across-slashes:search{/tags}{?page,filter*}";
 
-impl Provider for Greedy {
+impl Provider for AcrossSlashes {
     fn new() -> Result<Self> {
         Ok(Self)
     }
@@ -56,4 +56,4 @@ fn search(request: &Request) -> Result<Reading> {
     Ok(Content::text(format!("{tags:?} {filter:?} {:?}", request.var("page"))).into())
 }
 
-larder_provider::export!(Greedy: completions);
+larder_provider::export!(AcrossSlashes: completions);

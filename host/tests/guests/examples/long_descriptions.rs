@@ -9,9 +9,9 @@ use larder_provider::{
     TemplatePage, paginate, setting_or,
 };
 
-struct Bulky;
+struct LongDescriptions;
 
-impl Provider for Bulky {
+impl Provider for LongDescriptions {
     fn new() -> Result<Self> {
         Ok(Self)
     }
@@ -19,7 +19,8 @@ impl Provider for Bulky {
     fn list(&self, query: &Query) -> Result<EntryPage> {
         let (count, description) = bulk()?;
         let small: u32 = setting_or("small", 0)?;
-        let entry = |n: u32| match Entry::new(format!("bulky://{n:04}"), n.to_string()) {
+        let entry = |n: u32| match Entry::new(format!("long-descriptions://{n:04}"), n.to_string())
+        {
             entry if n < small => entry,
             entry => entry.description(description.clone()),
         };
@@ -41,7 +42,7 @@ impl Provider for Bulky {
     fn templates(&self, _cursor: Option<&str>) -> Result<TemplatePage> {
         let (count, description) = bulk()?;
         let template = |n: u32| {
-            Template::new(format!("bulky://{n:04}/{{x}}"), n.to_string())
+            Template::new(format!("long-descriptions://{n:04}/{{x}}"), n.to_string())
                 .description(description.clone())
         };
         Ok((0..count).map(template).collect::<Vec<_>>().into())
@@ -60,4 +61,4 @@ fn bulk() -> Result<(u32, String)> {
     ))
 }
 
-larder_provider::export!(Bulky);
+larder_provider::export!(LongDescriptions);

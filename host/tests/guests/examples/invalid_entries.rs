@@ -2,28 +2,28 @@
 
 use guests::*;
 
-struct Careless;
+struct InvalidEntries;
 
-impl Behaviour for Careless {
+impl Behaviour for InvalidEntries {
     fn entries() -> Vec<Entry> {
         let no_name = Entry {
             name: " ".to_owned(),
-            ..entry("careless://no-name")
+            ..entry("invalid-entries://no-name")
         };
         let no_type = Entry {
             mime_type: Some("markdown".to_owned()),
-            ..entry("careless://type")
+            ..entry("invalid-entries://type")
         };
         vec![
-            entry("careless://again"),
+            entry("invalid-entries://again"),
             no_name,
             no_type,
-            entry("careless://again"),
+            entry("invalid-entries://again"),
         ]
     }
 
     fn templates() -> Vec<&'static str> {
-        vec!["careless://{x}/y", "careless://{x}/y"]
+        vec!["invalid-entries://{x}/y", "invalid-entries://{x}/y"]
     }
 
     fn read(request: ReadRequest) -> Result<Reading, Error> {
@@ -31,4 +31,4 @@ impl Behaviour for Careless {
     }
 }
 
-guests::export!(Careless);
+guests::export!(InvalidEntries);

@@ -1,4 +1,4 @@
-//! Any number of URIs `wave:NAME`, which all have the content of the file `wave` in a granted folder. One write to the
+//! Any number of URIs `same-content:NAME`, which all have the content of the file `same_content` in a granted folder. One write to the
 //! file changes all of them, and one call for versions detects the change.
 
 use std::fs;
@@ -9,7 +9,7 @@ use guests::*;
 wit_bindgen::generate!({
     path: "../../../wit",
     inline: "
-        package guests:wave;
+        package guests:same-content;
         world optional {
             export larder:provider/version-provider@0.1.0;
         }
@@ -18,11 +18,11 @@ wit_bindgen::generate!({
     with: { "larder:provider/provider-types@0.1.0": guests::bindings::larder::provider::provider_types },
 });
 
-struct Wave;
+struct SameContent;
 
-impl Behaviour for Wave {
+impl Behaviour for SameContent {
     fn templates() -> Vec<&'static str> {
-        vec!["wave:{name}"]
+        vec!["same-content:{name}"]
     }
 
     fn read(_request: ReadRequest) -> Result<Reading, Error> {
@@ -30,7 +30,7 @@ impl Behaviour for Wave {
     }
 }
 
-impl version_provider::Guest for Wave {
+impl version_provider::Guest for SameContent {
     fn versions(uris: Vec<String>) -> Result<Vec<Option<String>>, Error> {
         let now = now()?;
         Ok(uris.iter().map(|_| Some(now.clone())).collect())
@@ -38,8 +38,8 @@ impl version_provider::Guest for Wave {
 }
 
 fn now() -> Result<String, Error> {
-    fs::read_to_string("/data/wave").map_err(|error| Error::Unavailable(error.to_string()))
+    fs::read_to_string("/data/same_content").map_err(|error| Error::Unavailable(error.to_string()))
 }
 
-guests::export!(Wave);
-export_optional!(Wave);
+guests::export!(SameContent);
+export_optional!(SameContent);

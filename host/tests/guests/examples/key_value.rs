@@ -3,7 +3,7 @@
 use guests::key_value::{self, Bucket, Failure};
 use guests::*;
 
-struct Keeps;
+struct KeyValue;
 
 /// The largest value that a host stores.
 const LARGEST: usize = 1 << 20;
@@ -22,9 +22,9 @@ const PATHS: [&str; 10] = [
     "flood/{how}",
 ];
 
-impl Behaviour for Keeps {
+impl Behaviour for KeyValue {
     fn templates() -> Vec<&'static str> {
-        let scheme = host::setting("scheme").unwrap_or_else(|| "keeps".to_owned());
+        let scheme = host::setting("scheme").unwrap_or_else(|| "key-value".to_owned());
         PATHS
             .map(|path| &*format!("{scheme}://{path}").leak())
             .to_vec()
@@ -148,4 +148,4 @@ fn fresh(result: Result<Option<String>, Failure>) -> Result<Reading, Error> {
     })
 }
 
-guests::export!(Keeps);
+guests::export!(KeyValue);

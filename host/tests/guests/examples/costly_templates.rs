@@ -4,14 +4,14 @@
 
 use guests::*;
 
-struct Maze;
+struct CostlyTemplates;
 
-impl Behaviour for Maze {
+impl Behaviour for CostlyTemplates {
     fn entries() -> Vec<Entry> {
         let text = || Some("long ".repeat(3_000));
         let long = |n| Entry {
             description: text(),
-            ..entry(&format!("maze://long/{n}"))
+            ..entry(&format!("costly-templates://long/{n}"))
         };
         (0..number("long")).map(long).collect()
     }
@@ -19,9 +19,9 @@ impl Behaviour for Maze {
     fn templates() -> Vec<&'static str> {
         let variables: String = (0..20).map(|n| format!("{{+v{n}}}")).collect();
         match number("ways") {
-            0 => vec!["maze://{+path}"],
+            0 => vec!["costly-templates://{+path}"],
             ways => (0..ways)
-                .map(|n| &*format!("maze://{variables}!{n}").leak())
+                .map(|n| &*format!("costly-templates://{variables}!{n}").leak())
                 .collect(),
         }
     }
@@ -37,4 +37,4 @@ fn number(setting: &str) -> usize {
         .unwrap_or(0)
 }
 
-guests::export!(Maze);
+guests::export!(CostlyTemplates);

@@ -2,12 +2,12 @@
 
 use guests::*;
 
-struct Liar;
+struct EndlessList;
 
-impl Behaviour for Liar {
+impl Behaviour for EndlessList {
     fn list(_query: ListQuery) -> Result<EntryPage, Error> {
         Ok(EntryPage {
-            entries: vec![entry("liar://again")],
+            entries: vec![entry("endless-list://again")],
             next_cursor: Some("again".to_owned()),
             freshness: None,
         })
@@ -18,4 +18,4 @@ impl Behaviour for Liar {
     }
 }
 
-guests::export!(Liar);
+guests::export!(EndlessList);

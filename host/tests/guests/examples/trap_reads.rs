@@ -2,15 +2,15 @@
 
 use guests::*;
 
-struct Moody;
+struct TrapReads;
 
-impl Behaviour for Moody {
+impl Behaviour for TrapReads {
     fn entries() -> Vec<Entry> {
-        vec![entry("moody://listed")]
+        vec![entry("trap-reads://listed")]
     }
 
     fn templates() -> Vec<&'static str> {
-        vec!["moody://{word}"]
+        vec!["trap-reads://{word}"]
     }
 
     fn read(request: ReadRequest) -> Result<Reading, Error> {
@@ -22,4 +22,4 @@ impl Behaviour for Moody {
     }
 }
 
-guests::export!(Moody);
+guests::export!(TrapReads);

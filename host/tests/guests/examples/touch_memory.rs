@@ -1,16 +1,16 @@
-//! Uses much memory: `touch://fill/MIB` writes to this many mebibytes at once, and `touch://pages/MIB` to one page
+//! Uses much memory: `touch-memory://fill/MIB` writes to this many mebibytes at once, and `touch-memory://pages/MIB` to one page
 //! after another. The text is the number of mebibytes.
 
 use guests::*;
 
-struct Touch;
+struct TouchMemory;
 
 /// Size of a page of the host, in bytes.
 const PAGE: usize = 4 << 10;
 
-impl Behaviour for Touch {
+impl Behaviour for TouchMemory {
     fn templates() -> Vec<&'static str> {
-        vec!["touch://{how}/{mebibytes}"]
+        vec!["touch-memory://{how}/{mebibytes}"]
     }
 
     fn read(request: ReadRequest) -> Result<Reading, Error> {
@@ -37,4 +37,4 @@ fn touch_pages(bytes: usize) {
     }
 }
 
-guests::export!(Touch);
+guests::export!(TouchMemory);

@@ -1,14 +1,14 @@
-//! Fills a number of MiB of memory with bytes, and keeps them for a time: `hold://{mebibytes}/{milliseconds}`.
+//! Fills a number of MiB of memory with bytes, and keeps them for a time: `hold-memory://{mebibytes}/{milliseconds}`.
 
 use std::time::Duration;
 
 use guests::*;
 
-struct Hold;
+struct HoldMemory;
 
-impl Behaviour for Hold {
+impl Behaviour for HoldMemory {
     fn templates() -> Vec<&'static str> {
-        vec!["hold://{mebibytes}/{milliseconds}"]
+        vec!["hold-memory://{mebibytes}/{milliseconds}"]
     }
 
     fn read(request: ReadRequest) -> Result<Reading, Error> {
@@ -21,4 +21,4 @@ impl Behaviour for Hold {
     }
 }
 
-guests::export!(Hold);
+guests::export!(HoldMemory);
