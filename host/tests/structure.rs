@@ -263,6 +263,21 @@ fn old_names_are_not_used() {
 }
 
 #[test]
+fn names_of_types_are_nouns() {
+    let mut found = Vec::new();
+    for folder in crates().values() {
+        for path in sources(&folder.join("src")) {
+            found.extend(vocabulary::unclear_types(&root(), &path));
+        }
+    }
+    assert!(
+        found.is_empty(),
+        "name what the value is (`ReadOutcome`), not what happened (`Answered`):\n{}",
+        found.join("\n")
+    );
+}
+
+#[test]
 fn the_page_about_hostile_tests_names_what_exists() {
     let missing = hostile_tests::missing_names(&root());
     assert!(

@@ -1,4 +1,5 @@
 //! Rejects names and phrases that this project used before and that readers did not understand. Each has a usual term.
+//! Also rejects type names that are participles.
 
 use std::path::Path;
 
@@ -10,21 +11,32 @@ const WORDS: &[(&str, &str)] = &[
     ("habits", "shareability"),
     ("herald", "Notifier"),
     ("house", "server, process"),
+    ("liar", "endless_list"),
     ("lookout", "change_detector"),
+    ("maze", "costly_templates"),
+    ("moody", "trap_reads"),
     ("patience", "idle_timeout"),
     ("ration", "QuotaUsage"),
+    ("rota", "file_list"),
     ("sieve", "CompiledFilter"),
     ("strand", "RequestStream"),
+    ("tattle", "leak"),
 ];
 
 /// Old names with exactly this text.
 const NAMES: &[(&str, &str)] = &[
     ("Boarding", "SingleFlight"),
+    ("CircuitOpened", "CircuitTrip"),
     ("Flights", "SingleFlight"),
     ("Keeping", "CriticalTasks"),
     ("Lanes", "TeamQueues"),
+    ("LastSeen", "LastSeenLists"),
     ("Leash", "DrainGuard"),
     ("Manner", "CacheMode"),
+    ("NoneAllowed", "EmptyMatch"),
+    ("NotRecorded", "AuditWriteError"),
+    ("NotSplit", "SplitError"),
+    ("PartlyRead", "PartialMessage"),
     ("Patient", "TimeoutStream"),
     ("Probed", "ProbeResult"),
     ("Remains", "ReplayBudget"),
@@ -32,6 +44,60 @@ const NAMES: &[(&str, &str)] = &[
     ("Shelf", "IdlePool"),
     ("Trail", "AuditContext"),
     ("believed", "auth_reload"),
+    ("is_report", "has_large_response"),
+];
+
+/// Irregular participles and adverbs with which a type name must not end. Regular participles end in `ed` and `ing`.
+const IRREGULAR: &[&str] = &[
+    "Built",
+    "Chosen",
+    "Done",
+    "Elsewhere",
+    "Forgotten",
+    "Found",
+    "Given",
+    "Held",
+    "Kept",
+    "Known",
+    "Lost",
+    "Seen",
+    "Sent",
+    "Shown",
+    "Taken",
+    "Withheld",
+    "Woken",
+    "Written",
+];
+
+/// Last words of type names that end as participles do and are nouns.
+const NOUNS: &[&str] = &[
+    "Binding", "Ceiling", "Encoding", "Feed", "Ring", "Seed", "Setting",
+];
+
+/// Participles that are established as type names.
+const ESTABLISHED: &[&str] = &[
+    // MCP calls a result of this kind `input_required`.
+    "InputRequired",
+    // The usual name of this error in HTTP APIs.
+    "QuotaExceeded",
+    // The usual name of the state that all clones of a value share.
+    "Shared",
+    // The format of signatures that containers use.
+    "SimpleSigning",
+];
+
+/// Test guests that were named by metaphors, and the names of what they do.
+const GUESTS: &[(&str, &str)] = &[
+    ("bulky", "long_descriptions"),
+    ("careless", "invalid_entries"),
+    ("greedy", "across_slashes"),
+    ("hold", "hold_memory"),
+    ("keeps", "key_value"),
+    ("ledger", "versioned_files"),
+    ("pose", "foreign_content"),
+    ("shelf", "filter_hints"),
+    ("touch", "touch_memory"),
+    ("wave", "same_content"),
 ];
 
 /// Phrases that a reader has to translate.
@@ -84,7 +150,54 @@ pub(crate) fn old_names(root: &Path) -> Vec<String> {
     for file in FILES {
         search(root, &root.join(file), &mut found);
     }
+    for (old, term) in GUESTS {
+        let guest = format!("host/tests/guests/examples/{old}.rs");
+        if root.join(&guest).exists() {
+            found.push(format!("{guest}: {old} -> {term}"));
+        }
+    }
     found
+}
+
+/// The types in a file whose names are participles, as `path:line: name`.
+pub(crate) fn unclear_types(root: &Path, path: &Path) -> Vec<String> {
+    let text = std::fs::read_to_string(path).unwrap();
+    let at = path.strip_prefix(root).unwrap_or(path).display();
+    let mut found = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        if let Some(name) = defined_type(line).filter(|name| is_unclear_type(name)) {
+            found.push(format!("{at}:{}: {name}", number + 1));
+        }
+    }
+    found
+}
+
+/// The name of the type that a line defines.
+fn defined_type(line: &str) -> Option<&str> {
+    let mut words = line.split_whitespace();
+    let mut word = words.next()?;
+    while word.starts_with("pub") || word.ends_with(')') {
+        word = words.next()?;
+    }
+    if !["struct", "enum", "trait", "type", "union"].contains(&word) {
+        return None;
+    }
+    words
+        .next()?
+        .split(|c: char| !c.is_alphanumeric())
+        .next()
+        .filter(|name| !name.is_empty())
+}
+
+fn is_unclear_type(name: &str) -> bool {
+    if ESTABLISHED.contains(&name) {
+        return false;
+    }
+    let last_word = name
+        .rfind(char::is_uppercase)
+        .map_or(name, |at| &name[at..]);
+    let is_regular = last_word.ends_with("ed") || last_word.ends_with("ing");
+    (is_regular && !NOUNS.contains(&last_word)) || IRREGULAR.contains(&last_word)
 }
 
 fn walk(root: &Path, folder: &Path, found: &mut Vec<String>) {
@@ -141,7 +254,24 @@ fn in_line(line: &str) -> Vec<(&'static str, &'static str)> {
 
 #[cfg(test)]
 mod tests {
-    use super::in_line;
+    use super::{defined_type, in_line, is_unclear_type};
+
+    #[test]
+    fn finds_types_that_are_participles() {
+        for (line, expected) in [
+            ("pub(in crate::catalog) struct LastSeen {", true),
+            ("    struct Woken(AtomicBool);", true),
+            ("pub(super) enum Received<'a> {", true),
+            ("trait Elsewhere: Send {", true),
+            ("struct Shared {", false),
+            ("pub struct BoundedRing;", false),
+            ("pub(crate) struct SearchHit {", false),
+            ("let opened = Opened { state };", false),
+        ] {
+            let name = defined_type(line);
+            assert_eq!(name.is_some_and(is_unclear_type), expected, "{line}");
+        }
+    }
 
     #[test]
     fn finds_whole_words_in_any_case_and_exact_names() {
