@@ -49,7 +49,7 @@ pub(super) async fn post(State(admin): State<Admin>, Query(query): Query<ForgetQ
     let forgotten = admin.forget(&query).await;
     let forgotten = forgotten.unwrap_or_else(|error| ForgetReport {
         error: Some(error),
-        ..Forgotten::default()
+        ..ForgetReport::default()
     });
     let status = if forgotten.ok {
         StatusCode::OK

@@ -68,7 +68,7 @@ impl Endpoint {
         self.resolve_resource_tool(operation, call);
         let span = self.span(operation, call, modern);
         let _cancel_on_drop = CancelOnDrop(call.clone());
-        self.count_request(operation.method().metric_label(), modern);
+        self.count_method(operation.method().metric_label(), modern);
         let context = Context {
             endpoint: self,
             id,
@@ -95,7 +95,7 @@ impl Endpoint {
         failure.response(id)
     }
 
-    fn count_request(&self, method: &str, modern: bool) {
+    fn count_method(&self, method: &str, modern: bool) {
         let era = if modern {
             ProtocolEra::Modern
         } else {
@@ -134,7 +134,7 @@ impl Endpoint {
     /// Counts a request with an unknown method.
     pub(super) fn count_unknown_method(&self, request: &Request<'_>, rpc_error: &RpcError) {
         if rpc_error.code == METHOD_NOT_FOUND {
-            self.count_request("other", declares_version(&request.params));
+            self.count_method("other", declares_version(&request.params));
         }
     }
 }

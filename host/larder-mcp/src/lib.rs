@@ -175,7 +175,7 @@ impl Endpoint {
         sessions.charge_to(gateway.memory());
         let streams = ShareLimits {
             streams: fixed.streams,
-            ..Configured::default()
+            ..ShareLimits::default()
         };
         let stream_shares = Shares::new(streams, gateway.memory().several_teams());
         let waiting_bytes = Arc::new(WaitingBytes::new(gateway.memory(), fixed.waiting_bytes));

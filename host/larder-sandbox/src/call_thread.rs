@@ -29,7 +29,7 @@ enum CallThread {
         is_move_requested: bool,
     },
     /// This is a thread for long calls.
-    LongCallThread,
+    LongCalls,
 }
 
 /// The maximum age of a sample that is used again. Reading the CPU clock of a thread is a system call, so samples are
@@ -74,12 +74,12 @@ impl CpuSample {
 
 /// Marks this thread as a thread for long calls until it ends.
 pub(super) fn become_long_call_thread() {
-    CALL_THREAD.set(CallThread::LongCallThread);
+    CALL_THREAD.set(CallThread::LongCalls);
 }
 
 /// Whether this is a thread for long calls.
 pub(super) fn is_long_call_thread() -> bool {
-    matches!(CALL_THREAD.get(), CallThread::LongCallThread)
+    matches!(CALL_THREAD.get(), CallThread::LongCalls)
 }
 
 /// Polls a call on the thread that received it. Also returns whether the call requested the move.

@@ -10,7 +10,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use wasmtime_wasi::WasiCtxBuilder;
 use wasmtime_wasi::sockets::SocketAddrUse;
 
@@ -100,7 +100,7 @@ impl GuestTcp {
                     // The system chooses the local address of a connection.
                     SocketAddrUse::TcpBind => address.ip().is_unspecified() && address.port() == 0,
                     SocketAddrUse::TcpConnect => {
-                        lock(&pinned).target(shared.rules(), address).is_some()
+                        pinned.lock().target(shared.rules(), address).is_some()
                     }
                     _ => false,
                 }))
@@ -113,12 +113,12 @@ impl GuestTcp {
         name: &str,
         found: Vec<SocketAddr>,
     ) -> Result<Vec<IpAddr>, PrivateAddress> {
-        lock(&self.pinned).pin(self.shared.rules(), name, found)
+        self.pinned.lock().pin(self.shared.rules(), name, found)
     }
 
     /// Returns the host and the port of an address that the guest can connect to.
     pub(super) fn target(&self, address: SocketAddr) -> Option<String> {
-        lock(&self.pinned).target(self.shared.rules(), address)
+        self.pinned.lock().target(self.shared.rules(), address)
     }
 
     /// Takes the resources for another socket.
@@ -216,8 +216,4 @@ impl GuestTcp {
             _ => false,
         }
     }
-}
-
-fn lock(pinned: &Mutex<PinnedAddresses>) -> MutexGuard<'_, PinnedAddresses> {
-    pinned.lock()
 }

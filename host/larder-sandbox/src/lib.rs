@@ -141,7 +141,7 @@ impl Sandbox {
             guests,
             code,
             log,
-            ..Configured::default()
+            ..ShareLimits::default()
         };
         let shares = Shares::new(configured, memory_budget.several_teams());
         shares.register_metrics(&metrics);

@@ -234,7 +234,7 @@ mod tests {
         let shares = Shares::new(
             ShareLimits {
                 log: 8_000,
-                ..Configured::default()
+                ..ShareLimits::default()
             },
             &several_teams,
         );

@@ -7,9 +7,9 @@ use parking_lot::Mutex;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
 
+use super::Outcome;
 use super::call_totals::CallTotals;
 use super::value::{Histogram, nanos, seconds};
-use super::{Outcome, lock};
 use crate::history::ProviderHistory;
 
 /// Metrics of one provider.
@@ -234,11 +234,11 @@ impl ProviderMetrics {
 
     /// Stores the last error.
     pub fn record_error(&self, error: LastError) {
-        *lock(&self.last_error) = Some(error);
+        *self.last_error.lock() = Some(error);
     }
 
     /// The last error; none if there was no error.
     pub fn last_error(&self) -> Option<LastError> {
-        lock(&self.last_error).clone()
+        self.last_error.lock().clone()
     }
 }

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use prometheus_client::registry::Registry;
 
 use super::family::{ComputedFamily, Samples};
-use super::{CacheResult, ConnectOutcome, KeyValueResult, Outcome, ProviderMetrics, lock};
+use super::{CacheResult, ConnectOutcome, KeyValueResult, Outcome, ProviderMetrics};
 use larder_model::name::{ProviderName, TeamName};
 
 type Key = (TeamName, ProviderName);
@@ -29,7 +29,7 @@ pub(super) struct Providers(Arc<Mutex<BTreeMap<Key, Weak<ProviderMetrics>>>>);
 
 impl Providers {
     pub(super) fn get_or_create(&self, key: Key) -> Arc<ProviderMetrics> {
-        let mut providers = lock(&self.0);
+        let mut providers = self.0.lock();
         if let Some(metrics) = providers.get(&key).and_then(Weak::upgrade) {
             return metrics;
         }
@@ -40,7 +40,7 @@ impl Providers {
     }
 
     pub(super) fn live(&self) -> Vec<(Key, Arc<ProviderMetrics>)> {
-        let mut providers = lock(&self.0);
+        let mut providers = self.0.lock();
         providers.retain(|_, metrics| metrics.strong_count() > 0);
         providers
             .iter()
@@ -178,7 +178,7 @@ impl Providers {
     ) {
         let write = self.each(move |samples, labels, metrics| {
             counter.values.iter().try_for_each(|value| {
-                let labels = with(labels, (counter.label, (counter.text)(*value)));
+                let labels = with_label(labels, (counter.label, (counter.text)(*value)));
                 samples.counter(&labels, (counter.count)(metrics, *value))
             })
         });

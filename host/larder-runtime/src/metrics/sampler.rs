@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use parking_lot::Mutex;
 
-use super::{CallTotals, Metrics, lock};
+use super::{CallTotals, Metrics};
 use crate::drain::Drain;
 use crate::history::{MAX_SAMPLES, ProcessSample, SampleRing, Timeline};
 use larder_model::name::TeamName;
@@ -61,7 +61,7 @@ impl Metrics {
             let sharing = counts.len() * counts.get(team).copied().unwrap_or(1);
             let max = (TOTAL_SAMPLES / sharing).clamp(MIN_SAMPLES, MAX_SAMPLES);
             let totals = provider.totals();
-            let before = std::mem::replace(&mut *lock(&provider.sampled), totals);
+            let before = std::mem::replace(&mut *provider.sampled.lock(), totals);
             let since = totals.since(&before);
             all = all.plus(&since);
             match since.calls {
@@ -79,7 +79,7 @@ impl Metrics {
             memory,
             streams: u32::try_from(self.gauge("larder_streams")).unwrap_or(u32::MAX),
         };
-        let mut state = lock(&self.0.process.state);
+        let mut state = self.0.process.state.lock();
         state.samples.push(number, sample, MAX_SAMPLES);
         state.recent.push_back(calls);
         if state.recent.len() > RECENT_INTERVALS {
@@ -94,7 +94,11 @@ impl Metrics {
 
     /// The numbers of the samples of the last hour; empty before the first sample.
     pub fn sampled(&self) -> RangeInclusive<u32> {
-        let last = lock(&self.0.process.state)
+        let last = self
+            .0
+            .process
+            .state
+            .lock()
             .samples
             .last()
             .map_or(0, |(number, _)| number);
@@ -105,12 +109,15 @@ impl Metrics {
 
     /// Returns the samples with these numbers.
     pub fn samples(&self, numbers: RangeInclusive<u32>) -> Vec<Option<ProcessSample>> {
-        lock(&self.0.process.state).samples.range(numbers)
+        self.0.process.state.lock().samples.range(numbers)
     }
 
     /// The calls of all providers in the last interval.
     pub fn last_calls(&self) -> CallTotals {
-        lock(&self.0.process.state)
+        self.0
+            .process
+            .state
+            .lock()
             .recent
             .back()
             .copied()
@@ -119,7 +126,7 @@ impl Metrics {
 
     /// The calls of all providers in the last minute.
     pub fn recent_calls(&self) -> CallTotals {
-        let recent = &lock(&self.0.process.state).recent;
+        let recent = &self.0.process.state.lock().recent;
         recent
             .iter()
             .fold(CallTotals::default(), |all, one| all.plus(one))

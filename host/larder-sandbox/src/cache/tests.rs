@@ -23,7 +23,7 @@ impl Cache {
 fn only_team(code: u64) -> TeamShares {
     let configured = ShareLimits {
         code,
-        ..Configured::default()
+        ..ShareLimits::default()
     };
     Shares::new(configured, &SeveralTeams::default()).team(&TeamName::default_team())
 }

@@ -340,7 +340,7 @@ fn reload_trigger(reloader: &Arc<OnceLock<Arc<Reloader>>>) -> ReloadTrigger {
                 Some(reloader) => reloader.reload().await,
                 None => ReloadReport {
                     errors: vec!["the server is starting: try again later".into()],
-                    ..Reloaded::default()
+                    ..ReloadReport::default()
                 },
             }
         }

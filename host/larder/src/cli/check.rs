@@ -140,7 +140,8 @@ async fn examine(
     findings.add_served(app.served());
     findings.faults.extend(app.problems());
     app.finish().await;
-    findings.ok = !findings.has_problem() && !(is_strict && findings.has_warning());
+    let fails = findings.has_problem() || (is_strict && findings.has_warning());
+    findings.ok = !fails;
     Ok(findings)
 }
 

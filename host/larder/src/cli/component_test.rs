@@ -138,7 +138,7 @@ impl Surroundings {
     fn run(&self, case: &Case<'_>) -> Result<String, CommandError> {
         let config = self.write_config(case)?;
         let output = Command::new(std::env::current_exe()?)
-            .args(&case.arguments)
+            .args(case.arguments)
             .arg("--in-process")
             .arg("--config")
             .arg(config.path())

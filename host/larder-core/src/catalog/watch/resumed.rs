@@ -1,7 +1,7 @@
 //! Watches that continue after a restart of the server. Before the restart, the state of each URI was stored; now the
 //! watchers are notified of the URIs whose content differs.
 
-use super::{HubState, LastSeenLists, Watch, WatchHub, lock};
+use super::{HubState, LastSeenLists, Watch, WatchHub};
 use crate::catalog::ContentState;
 use larder_model::uri::Uri;
 
@@ -14,7 +14,7 @@ impl WatchHub {
         state: Option<ContentState>,
         notify: bool,
     ) -> usize {
-        let mut hub = lock(&self.state);
+        let mut hub = self.state.lock();
         if !hub.by_uri.contains_key(uri) {
             return 0;
         }
@@ -49,7 +49,7 @@ impl Watch {
             has_changed |= hub.resume(&uri, last.get(at).and_then(Option::as_ref));
         });
         if added && has_changed {
-            lock(&self.listener.pending).uris.insert(uri);
+            self.listener.pending.lock().uris.insert(uri);
             self.listener.wake.notify_one();
         }
         added
@@ -58,7 +58,7 @@ impl Watch {
     /// Marks a URI as changed, if it is watched, for a client that may have missed its update.
     pub fn mark_changed(&self, uri: &Uri) {
         if self.contains(uri) {
-            lock(&self.listener.pending).uris.insert(uri.clone());
+            self.listener.pending.lock().uris.insert(uri.clone());
             self.listener.wake.notify_one();
         }
     }
@@ -66,7 +66,7 @@ impl Watch {
     /// Marks the watched lists as changed, for a client that may have missed changes.
     pub fn mark_lists_changed(&self) {
         self.seen.iter().for_each(LastSeenLists::forget);
-        let mut pending = lock(&self.listener.pending);
+        let mut pending = self.listener.pending.lock();
         pending.changed_lists = pending.wanted_lists;
         self.listener.wake.notify_one();
     }
@@ -74,8 +74,8 @@ impl Watch {
     /// Returns what is known about a watched URI in each catalog. Nothing is known while a change is pending.
     pub fn states(&self, uri: &Uri) -> Vec<Option<ContentState>> {
         let states = self.registrations.iter().map(|registration| {
-            let hub = lock(&registration.state);
-            let is_pending = lock(&self.listener.pending).uris.contains(uri);
+            let hub = registration.state.lock();
+            let is_pending = self.listener.pending.lock().uris.contains(uri);
             hub.known.get(uri).filter(|_| !is_pending).cloned()
         });
         states.collect()
@@ -83,7 +83,7 @@ impl Watch {
 
     /// Waits until there is a change, and does not take it. Cancel safe.
     pub async fn changed(&self) {
-        while lock(&self.listener.pending).is_empty() {
+        while self.listener.pending.lock().is_empty() {
             self.listener.wake.notified().await;
         }
     }

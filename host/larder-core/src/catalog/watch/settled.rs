@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 
-use super::{HubState, Registration, Watch, WatchHub, lock};
+use super::{HubState, Registration, Watch, WatchHub};
 use larder_model::uri::Uri;
 
 /// How long a client waits for its subscription if its provider is slow.
@@ -53,7 +53,7 @@ impl UnsettledUris {
 impl WatchHub {
     /// Settles a URI, whose content is known now. Returns whether a client was told of its subscription before.
     pub(in crate::catalog) fn settle(&self, uri: &Uri) -> bool {
-        lock(&self.state).unsettled.remove(uri)
+        self.state.lock().unsettled.remove(uri)
     }
 }
 
@@ -67,7 +67,7 @@ impl Watch {
                 .await
                 .is_err()
             {
-                let mut hub = lock(&registration.state);
+                let mut hub = registration.state.lock();
                 for uri in remaining {
                     hub.unsettled.give_up(uri);
                 }
@@ -79,10 +79,10 @@ impl Watch {
 impl Registration {
     /// Waits until all of these URIs are settled, and removes the settled ones from the list. Cancel safe.
     async fn settled(&self, remaining: &mut Vec<&Uri>) {
-        let settled = lock(&self.state).unsettled.settled.clone();
+        let settled = self.state.lock().unsettled.settled.clone();
         loop {
             let wake = settled.notified();
-            if lock(&self.state).drop_settled(remaining) {
+            if self.state.lock().drop_settled(remaining) {
                 return;
             }
             wake.await;

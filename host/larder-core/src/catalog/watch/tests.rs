@@ -65,7 +65,7 @@ fn dropping_a_watch_removes_its_state() {
     watch.add(uri("a:1"));
     hub.provider_updated(&uri("a:1"));
     drop(watch);
-    let state = lock(&hub.state);
+    let state = hub.state.lock();
     assert!(state.listeners.is_empty() && state.by_uri.is_empty());
     assert_eq!(state.events, WatchEvents::default());
 }
@@ -95,7 +95,7 @@ fn the_total_of_watched_uris_is_bounded_and_released() {
     one.remove(long(0).as_str());
     assert!(one.add(long(10_000)) && !one.add(long(10_001)));
     drop(one);
-    let left = lock(&hub.state).usage;
+    let left = hub.state.lock().usage;
     assert_eq!((left.uris, left.bytes), (0, 0));
 }
 

@@ -163,7 +163,7 @@ mod tests {
     fn the_level_of_others_counts_unless_it_was_set_here() {
         let level = |level: Option<&str>| SessionRecord {
             log_level: level.map(Into::into),
-            ..with("")
+            ..session_with("")
         };
         let change = |base, own, stored| {
             let base = SharedPart::of(&level(base));

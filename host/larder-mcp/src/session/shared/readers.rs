@@ -8,8 +8,8 @@ use bytes::Bytes;
 use parking_lot::Mutex as StdMutex;
 use tokio::sync::Mutex;
 
+use super::SharedSessions;
 use super::message::{Piece, ReadRequest};
-use super::{SharedSessions, lock};
 use crate::replay::{NoStream, StreamReader};
 use crate::session::store::SessionKey;
 use crate::unsent::UnsentParts;
@@ -51,18 +51,18 @@ impl RemoteReaders {
         let is_used = |entry: &Entry| {
             entry.last_used.elapsed() < KEPT_FOR || entry.reader.try_lock().is_err()
         };
-        lock(&self.0).retain(|_, entry| is_used(entry));
+        self.0.lock().retain(|_, entry| is_used(entry));
     }
 
     fn find(&self, name: &str) -> Option<Arc<Mutex<RemoteReader>>> {
-        let mut readers = lock(&self.0);
+        let mut readers = self.0.lock();
         let entry = readers.get_mut(name)?;
         entry.last_used = Instant::now();
         Some(entry.reader.clone())
     }
 
     fn insert(&self, name: &str, reader: StreamReader) -> Option<Arc<Mutex<RemoteReader>>> {
-        let mut readers = lock(&self.0);
+        let mut readers = self.0.lock();
         if readers.len() >= MAX_READERS {
             return None;
         }
@@ -81,7 +81,7 @@ impl RemoteReaders {
     }
 
     fn remove(&self, name: &str) {
-        lock(&self.0).remove(name);
+        self.0.lock().remove(name);
     }
 }
 

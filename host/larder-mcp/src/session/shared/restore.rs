@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::link::{OtherReplicas, SessionLink};
 use super::recorder::SharedRecorder;
-use super::{Head, OpenedSession, SharedSessions, instant_of, lock};
+use super::{Head, OpenedSession, SharedSessions, instant_of};
 use crate::Endpoint;
 use crate::protocol::legacy::Client;
 use crate::replay::{EarlierEvents, Replay};
@@ -129,7 +129,7 @@ impl Sessions {
             key,
             recorder,
         });
-        lock(&shared.open).insert(key, Arc::downgrade(session));
+        shared.open.lock().insert(key, Arc::downgrade(session));
         // The store may have reported the session in the meantime.
         self.lock().stored.remove(&key);
     }
@@ -185,7 +185,9 @@ impl Sessions {
     pub(super) fn ended_elsewhere(&self, shared: &SharedSessions, key: SessionKey) {
         shared.bytes.release(key);
         shared.note_removed(key);
-        let session = lock(&shared.open)
+        let session = shared
+            .open
+            .lock()
             .remove(&key)
             .and_then(|session| session.upgrade());
         let mut table = self.lock();

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use tokio::time::MissedTickBehavior;
 
-use super::{SharedSessions, lock};
+use super::SharedSessions;
 use crate::Endpoint;
 use crate::sealing::SealingKeys;
 use crate::session::store::{SessionKey, SharedSessionStore, StoreChange};
@@ -156,7 +156,7 @@ impl Sessions {
 
 impl SharedSessions {
     async fn remove_ended(&self) {
-        let ended: Vec<_> = lock(&self.ended).iter().copied().collect();
+        let ended: Vec<_> = self.ended.lock().iter().copied().collect();
         for key in ended {
             if !self.store.is_connected() {
                 return;
@@ -179,7 +179,7 @@ impl SharedSessions {
     }
 
     async fn store_changed(&self) {
-        let changed = std::mem::take(&mut *lock(&self.changed));
+        let changed = std::mem::take(&mut *self.changed.lock());
         for session in changed.into_iter().filter_map(|key| self.session(key)) {
             session.client.subscriptions.save().await;
         }
@@ -189,8 +189,10 @@ impl SharedSessions {
     fn sweep(&self) {
         self.readers.sweep();
         if let Some(time) = Instant::now().checked_sub(self.memory_of_ended()) {
-            lock(&self.removed).forget_before(time);
+            self.removed.lock().forget_before(time);
         }
-        lock(&self.open).retain(|_, session| session.strong_count() > 0);
+        self.open
+            .lock()
+            .retain(|_, session| session.strong_count() > 0);
     }
 }

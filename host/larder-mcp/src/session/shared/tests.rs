@@ -40,7 +40,7 @@ impl SharedSessionStore for MemoryStore {
     }
 
     async fn load(&self, key: SessionKey) -> Result<StoreEntry, Unavailable> {
-        Ok(match lock(&self.1.sessions).get(&key) {
+        Ok(match self.1.sessions.lock().get(&key) {
             None => StoreEntry::Absent,
             Some((_, None)) => StoreEntry::Removed,
             Some((revision, Some(value))) => StoreEntry::Present {
@@ -56,7 +56,7 @@ impl SharedSessionStore for MemoryStore {
         value: StoredValue,
         after: Option<u64>,
     ) -> Result<u64, PutError> {
-        let mut sessions = lock(&self.1.sessions);
+        let mut sessions = self.1.sessions.lock();
         if sessions.get(&key).map(|(revision, _)| *revision) != after {
             return Err(PutError::Conflict);
         }
@@ -66,7 +66,7 @@ impl SharedSessionStore for MemoryStore {
     }
 
     async fn remove(&self, key: SessionKey) -> Result<(), Unavailable> {
-        let mut sessions = lock(&self.1.sessions);
+        let mut sessions = self.1.sessions.lock();
         let revision = sessions.get(&key).map_or(0, |(revision, _)| *revision);
         sessions.insert(key, (revision + 1, None));
         Ok(())
@@ -281,9 +281,9 @@ async fn a_session_ends_at_all_replicas_and_one_that_the_store_forgot_continues(
     let stored = Arc::<StoredSessions>::default();
     let first = Replica::first(&stored).await;
     let second = first.other(2, &stored).await;
-    lock(&stored.sessions).clear();
+    stored.sessions.lock().clear();
     second.subscribe("x:1").await;
-    assert_eq!(lock(&stored.sessions).len(), 1);
+    assert_eq!(stored.sessions.lock().len(), 1);
     first.sessions.end(&first.session).await;
     assert!(!second.session.ended.is_cancelled());
     second.subscribe("x:2").await;
@@ -300,19 +300,19 @@ async fn a_copy_of_a_session_that_ended_is_removed_again() {
     let first = Replica::first(&stored).await;
     let second = first.other(2, &stored).await;
     let key = first.key();
-    let copy = lock(&stored.sessions).get(&key).cloned().unwrap();
+    let copy = stored.sessions.lock().get(&key).cloned().unwrap();
     first.sessions.end(&first.session).await;
     second.sessions.ended_elsewhere(&second.shared, key);
-    lock(&stored.sessions).insert(key, copy);
+    stored.sessions.lock().insert(key, copy);
     for replica in [&first, &second] {
         let copied = replica.shared.load(key).await.unwrap().ok().unwrap();
         assert!(replica.shared.has_ended(key), "it is not continued");
-        assert!(!lock(&replica.shared.ended).contains(&key));
+        assert!(!replica.shared.ended.lock().contains(&key));
         replica
             .sessions
             .noticed(&replica.shared, key, 9, copied.head);
         assert!(
-            lock(&replica.shared.ended).contains(&key),
+            replica.shared.ended.lock().contains(&key),
             "it is removed again"
         );
     }
@@ -353,7 +353,7 @@ fn sessions_of_other_replicas_count() {
         .open(client(subscriptions), replica.session.caller.clone())
         .unwrap();
     assert_eq!(
-        (replica.sessions.len(), lock(&replica.shared.ended).len()),
+        (replica.sessions.len(), replica.shared.ended.lock().len()),
         (10, 1),
         "one was evicted"
     );

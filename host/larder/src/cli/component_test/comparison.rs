@@ -34,15 +34,14 @@ fn is_line_equal(expected: &str, actual: &str) -> bool {
 
 /// Whether the parts of a line that are not any text follow one another.
 fn is_match(expected: &str, actual: &str) -> bool {
-    let mut parts = expected.split(ANY);
-    let first = parts.next().unwrap_or_default();
+    let Some((first, others)) = expected.split_once(ANY) else {
+        return expected == actual;
+    };
+    let (middle, last) = others.rsplit_once(ANY).unwrap_or(("", others));
     let Some(mut rest) = actual.strip_prefix(first) else {
         return false;
     };
-    let Some(last) = parts.next_back() else {
-        return rest.is_empty();
-    };
-    for part in parts {
+    for part in middle.split(ANY) {
         let Some(at) = rest.find(part) else {
             return false;
         };

@@ -37,7 +37,7 @@ pub(super) fn of_file(
         signer,
         untrusted,
         attestations,
-        ..Published::default()
+        ..RegistryMetadata::default()
     })
 }
 

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use toml::Spanned;
 
-use super::{Conversion, SESSION_IDLE_SECONDS, time};
+use super::server::SESSION_IDLE_SECONDS;
+use super::{Conversion, time};
 use crate::config::file::{self, NatsServers};
 use crate::config::{Diagnostic, Team};
 use larder_cluster::{ClusterConfig, NatsCredentials, Prefix};

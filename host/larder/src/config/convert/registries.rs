@@ -89,7 +89,7 @@ impl Conversion<'_> {
     fn server_access(&mut self, raw: Registries, secrets: &Secrets) -> Access {
         let limits = limits(&raw);
         let registries = self.permitted_registries(raw.permitted, secrets);
-        for (namespace, registry) in &raw.namespaces {
+        for registry in raw.namespaces.values() {
             self.require_permitted(&registry.span(), registry.get_ref(), &registries);
         }
         let namespaces = raw.namespaces.into_iter();

@@ -16,7 +16,7 @@ use larder_model::resource::Caller;
 /// A client that reads nothing for this time is disconnected.
 const STALL_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long a session may be idle, by default.
-const SESSION_IDLE_SECONDS: u64 = 30 * 60;
+pub(super) const SESSION_IDLE_SECONDS: u64 = 30 * 60;
 
 pub(super) fn gateway(
     server: &Server,

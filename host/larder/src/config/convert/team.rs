@@ -312,7 +312,7 @@ impl Conversion<'_> {
             providers.extend(self.provider_of_team(&name, raw, &team, approval_mode, secrets));
         }
         let default = team.default_provider(approval_mode);
-        let approvals = Approvals::new(state, &team.state_key(global));
+        let approvals = Approvals::new(state, team.state_key(global));
         let access = team.access;
         let registry =
             self.registry_config(settings, access, components, section, &providers, state);
