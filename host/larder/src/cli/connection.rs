@@ -106,19 +106,21 @@ impl ConnectionArgs {
     }
 
     pub(super) async fn client_factory(self) -> Result<ClientFactory, CommandError> {
-        if !self.in_process && self.plugins.is_none() && self.team.is_none() {
-            let token = GivenToken {
-                token: self.token,
-                file: self.token_file,
-            };
-            let ServerAddress { url, builder, .. } =
-                self.server.resolve(&ENDPOINT, self.url, token)?;
-            return Ok(ClientFactory {
-                builder: with_revision(builder, self.protocol),
-                target: Target::Url(url),
-            });
+        if self.in_process || self.plugins.is_some() || self.team.is_some() {
+            return Box::pin(self.in_process_factory()).await;
         }
-        let builder = with_revision(Client::builder(), self.protocol);
+        let token = GivenToken {
+            token: self.token,
+            file: self.token_file,
+        };
+        let ServerAddress { url, builder, .. } = self.server.resolve(&ENDPOINT, self.url, token)?;
+        Ok(ClientFactory {
+            builder: with_revision(builder, self.protocol),
+            target: Target::Url(url),
+        })
+    }
+
+    async fn in_process_factory(self) -> Result<ClientFactory, CommandError> {
         let overrides = Overrides {
             config: self.server.config,
             plugins: self.plugins,
@@ -130,19 +132,17 @@ impl ConnectionArgs {
             .over_stdio()?;
         log::start_quietly(&config.log);
         let app = App::build(config).await?;
-        for rejected in &app.served().rejected {
-            out::note(&format!(
-                "larder: {} is rejected: {}",
-                rejected.full_name(),
-                rejected.reason
-            ));
-            guest_stderr::note(&rejected.full_name(), &rejected.stderr);
+        let served = app.served();
+        for rejected in &served.rejected {
+            let name = rejected.full_name();
+            out::note(&format!("larder: {name} is rejected: {}", rejected.reason));
+            guest_stderr::note(&name, &rejected.stderr);
         }
-        for pending in &app.served().pending_approval {
+        for pending in &served.pending_approval {
             out::note(&format!("larder: {pending}"));
         }
         Ok(ClientFactory {
-            builder,
+            builder: with_revision(Client::builder(), self.protocol),
             target: Target::InProcess(Box::new(app)),
         })
     }

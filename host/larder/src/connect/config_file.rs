@@ -86,15 +86,9 @@ impl ConfigFile {
         readers: Readers,
         backup: Option<&Path>,
     ) -> Result<(), ConnectError> {
-        let failed = |error| ConnectError::Write {
-            path: self.path.clone(),
-            error,
-        };
-        if self
-            .metadata
-            .as_ref()
-            .is_some_and(|metadata| metadata.permissions().readonly())
-        {
+        let failed = |error| self.cannot_write(error);
+        let metadata = self.metadata.as_ref();
+        if metadata.is_some_and(|metadata| metadata.permissions().readonly()) {
             return Err(ConnectError::ReadOnly(self.path.clone()));
         }
         let Some(text) = text else {
@@ -109,19 +103,30 @@ impl ConfigFile {
             .map_err(failed)?;
         self.check_unchanged()?;
         backup.map_or(Ok(()), |backup| self.back_up(backup))?;
-        match &self.content {
-            Some(_) => new
-                .persist(&self.target)
-                .map_err(|error| failed(error.error))?,
-            None => {
-                new.persist_noclobber(&self.target)
-                    .map_err(|error| match error.error.kind() {
-                        ErrorKind::AlreadyExists => ConnectError::Changed(self.path.clone()),
-                        _ => failed(error.error),
-                    })?
-            }
+        self.persist(new)
+    }
+
+    /// Puts a new file in the place of this one. A file that did not exist must not exist now.
+    fn persist(&self, new: tempfile::NamedTempFile) -> Result<(), ConnectError> {
+        let persisted = if self.content.is_some() {
+            new.persist(&self.target)
+        } else {
+            new.persist_noclobber(&self.target)
         };
-        Ok(())
+        match persisted.map_err(|error| error.error) {
+            Ok(_) => Ok(()),
+            Err(error) if self.content.is_none() && error.kind() == ErrorKind::AlreadyExists => {
+                Err(ConnectError::Changed(self.path.clone()))
+            }
+            Err(error) => Err(self.cannot_write(error)),
+        }
+    }
+
+    fn cannot_write(&self, error: io::Error) -> ConnectError {
+        ConnectError::Write {
+            path: self.path.clone(),
+            error,
+        }
     }
 
     /// Writes the content that was read into a file in the same folder.
