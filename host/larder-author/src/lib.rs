@@ -3,6 +3,7 @@
 //! crate does not depend on the other crates.
 
 mod bindings;
+mod cases;
 mod contract;
 mod disk;
 mod example;
@@ -12,6 +13,7 @@ mod scaffold;
 mod sdk_files;
 
 pub use bindings::{BindingsError, BindingsLanguage, bindings};
+pub use cases::{Case, Cases, CasesError};
 pub use contract::{Ability, wit};
 pub use disk::{DiskError, Files, Replacement, replace, write_into};
 pub use example::Example;

@@ -254,7 +254,7 @@ async fn limits_the_number_of_streams() {
     eventually("another stream is accepted", accepted).await;
 }
 
-async fn server_with_moody(switch: &TempDir) -> TestServer {
+async fn server_with_trap_reads(switch: &TempDir) -> TestServer {
     let host = switch.path().to_owned();
     let plan = TestServer::builder("trap_reads echo").provider("trap_reads", |grant, _| {
         grant.dirs.push(Dir {
@@ -270,7 +270,7 @@ async fn server_with_moody(switch: &TempDir) -> TestServer {
 #[tokio::test]
 async fn the_circuit_opens_after_faults_and_closes_again() {
     let switch = TempDir::new().unwrap();
-    let server = server_with_moody(&switch).await;
+    let server = server_with_trap_reads(&switch).await;
     let faults = async |n: usize| {
         let error = server.read(&format!("trap-reads://{n}")).await.unwrap_err();
         matches!(error, Error::Fault { .. })

@@ -71,7 +71,7 @@ const IRREGULAR: &[&str] = &[
 
 /// Last words of type names that end as participles do and are nouns.
 const NOUNS: &[&str] = &[
-    "Binding", "Ceiling", "Encoding", "Feed", "Ring", "Seed", "Setting",
+    "Binding", "Ceiling", "Encoding", "Feed", "Ranking", "Ring", "Seed", "Setting",
 ];
 
 /// Participles that are established as type names.

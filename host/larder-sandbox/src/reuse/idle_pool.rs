@@ -12,7 +12,7 @@ const MAX_SWEEPS: u64 = 6;
 const MAX_PER_KEY: usize = 8;
 
 pub(super) struct IdlePool<T> {
-    /// Idle guests by revision. The most recently used guest is the last one.
+    /// Idle guests by revision. The guest whose call ended last comes last.
     by_revision: HashMap<u64, Vec<IdleEntry<T>>>,
     count: usize,
     sweeps: u64,

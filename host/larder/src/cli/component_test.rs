@@ -1,6 +1,5 @@
 //! `larder test`: runs a component with the commands of a file, and compares what they print.
 
-mod cases;
 mod comparison;
 
 use std::fs;
@@ -10,10 +9,9 @@ use std::process::Command;
 use clap::{Args, ValueHint};
 use tempfile::{NamedTempFile, TempDir};
 
-pub(super) use self::cases::CasesError;
-use self::cases::{Case, Cases};
 use super::error::CommandError;
 use super::{Outcome, out, temp_plugins};
+use larder_author::{Case, Cases};
 
 /// The beginning of the name of a configuration that a case uses.
 const CONFIG_PREFIX: &str = ".larder-test-";
@@ -58,7 +56,7 @@ impl Test {
         })?;
         let surroundings = Surroundings::create(&self.component, &self.cases)?;
         let mut differences = 0;
-        for at in 0..cases.len() {
+        for at in 0..cases.count() {
             let case = cases.case(at);
             let actual = surroundings.run(&case)?;
             let is_equal = comparison::is_equal(case.expected, &actual);
@@ -71,7 +69,7 @@ impl Test {
         if self.update && differences > 0 {
             return self.update(cases, differences);
         }
-        out::text(&summary(cases.len(), differences))?;
+        out::text(&summary(cases.count(), differences))?;
         Ok(Outcome::success_if(differences == 0))
     }
 

@@ -8,11 +8,10 @@ use std::path::PathBuf;
 
 #[cfg(feature = "registry")]
 pub(super) use self::registry::RegistryCommandError;
-use super::component_test::CasesError;
 use crate::app::RunError;
 use crate::config::ConfigError;
 use crate::connect::ConnectError;
-use larder_author::{BindingsError, DiskError, PackError, ScaffoldError};
+use larder_author::{BindingsError, CasesError, DiskError, PackError, ScaffoldError};
 use larder_client::{ClientError, Revision};
 use larder_core::reconcile::ApprovalsError;
 use larder_sandbox::Rejection;

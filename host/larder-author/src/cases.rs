@@ -1,4 +1,4 @@
-//! The file with commands and their output.
+//! A Markdown file with commands and their output, for `larder test`.
 
 use std::ops::Range;
 
@@ -9,22 +9,27 @@ const PROMPT: &str = "$ larder ";
 
 /// Why a file cannot be used.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub(in crate::cli) enum CasesError {
+pub enum CasesError {
+    /// A block is not closed.
     #[error("line {0}: the block does not end")]
     OpenBlock(usize),
+    /// A block begins with output.
     #[error("line {0}: output before the first command: a command begins with `{PROMPT}`")]
     OutputWithoutCommand(usize),
+    /// The arguments cannot be split into words.
     #[error("line {0}: a quote in the command does not end")]
     OpenQuote(usize),
+    /// The file has no command.
     #[error("there is no command: a block of `console` has lines such as `{PROMPT}list`")]
     Empty,
+    /// An output cannot be written to the file.
     #[error("the output of `larder {0}` has a line that begins with `{FENCE}`, which ends a block")]
     FenceInOutput(String),
 }
 
 /// The commands of a file, in its order.
 #[derive(Debug)]
-pub(super) struct Cases {
+pub struct Cases {
     text: String,
     positions: Vec<Position>,
 }
@@ -40,10 +45,13 @@ struct Position {
 }
 
 /// A command.
-pub(super) struct Case<'a> {
-    pub(super) config: &'a str,
-    pub(super) arguments: &'a [String],
-    pub(super) expected: &'a str,
+pub struct Case<'a> {
+    /// The configuration, as TOML without `plugins`.
+    pub config: &'a str,
+    /// What follows `larder` on the command line.
+    pub arguments: &'a [String],
+    /// The output in the file.
+    pub expected: &'a str,
 }
 
 /// What the lines of a block are.
@@ -65,7 +73,8 @@ struct Parser {
 }
 
 impl Cases {
-    pub(super) fn parse(text: String) -> Result<Self, CasesError> {
+    /// Finds the commands in a file.
+    pub fn parse(text: String) -> Result<Self, CasesError> {
         let mut parser = Parser::default();
         let mut start = 0;
         for (number, line) in (1..).zip(text.split_inclusive('\n')) {
@@ -82,11 +91,13 @@ impl Cases {
         Ok(Self { text, positions })
     }
 
-    pub(super) fn len(&self) -> usize {
+    /// The number of commands.
+    pub fn count(&self) -> usize {
         self.positions.len()
     }
 
-    pub(super) fn case(&self, at: usize) -> Case<'_> {
+    /// Returns a command by its number, from 0 on.
+    pub fn case(&self, at: usize) -> Case<'_> {
         let position = &self.positions[at];
         Case {
             config: &self.text[position.config.clone()],
@@ -96,12 +107,12 @@ impl Cases {
     }
 
     /// Replaces the output of a command.
-    pub(super) fn set_output(&mut self, at: usize, output: String) {
+    pub fn set_output(&mut self, at: usize, output: String) {
         self.positions[at].new_output = Some(output);
     }
 
     /// Returns the file with the outputs that were replaced.
-    pub(super) fn into_text(self) -> Result<String, CasesError> {
+    pub fn into_text(self) -> Result<String, CasesError> {
         let mut text = self.text;
         // From the end on, so that the positions before stay valid.
         for position in self.positions.into_iter().rev() {
@@ -195,7 +206,7 @@ mod tests {
     #[test]
     fn finds_commands_with_their_configuration_and_output() {
         let cases = parse(TEXT).unwrap();
-        let all: Vec<_> = (0..cases.len())
+        let all: Vec<_> = (0..cases.count())
             .map(|at| {
                 let case = cases.case(at);
                 (case.config, case.arguments.join("|"), case.expected)
