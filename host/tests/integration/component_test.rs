@@ -4,9 +4,10 @@ use crate::harness::component_path;
 use crate::process::{WorkDir, path_arg};
 
 /// A file with two configurations. The guest `echo` needs no grant.
-const CASES: &str = "# Cases\n\n```console\n$ larder read echo://say/hi\n[..]value: word=hi[..]\n\
+const CASES: &str = "# Cases\n\n```console\n$ larder list --limit 1\n\
+    URI  NAME  TYPE  SIZE\necho://blob  echo://blob\n\
     $ larder read echo://absent\nlarder: the server returned an error: Resource not found (-32602)\n```\n\n\
-    ```toml\n[provider.echo]\nenabled = false\n```\n\n```console\n$ larder list\nno resources\n```\n";
+    ```toml\n[provider.echo.limits]\ntimeout = \"5s\"\n```\n\n```console\n$ larder list --text absent\nno resources\n```\n";
 
 fn work_dir(cases: &str) -> (WorkDir, String) {
     let work_dir = WorkDir::with_guests("").file("session.md", cases);
@@ -20,18 +21,18 @@ fn outputs_are_compared_with_a_file_and_updated() {
     let (work_dir, command) = work_dir(CASES);
     let output = work_dir.larder(&command).expect_success();
     assert!(
-        output.contains("ok       larder list\n\nall 3 outputs are as expected"),
+        output.contains("ok       larder list --text absent\n\nall 3 outputs are as expected"),
         "{output}"
     );
 
     let wrong = CASES.replace("no resources", "some resources");
     let (work_dir, command) = self::work_dir(&wrong);
     let failed = work_dir.larder(&command);
-    let text = failed.stdout.clone();
-    failed.expect_exit(1);
+    let text = failed.stdout;
+    assert_eq!(failed.code, Some(1));
     assert!(
         text.contains(
-            "DIFFERS  larder list\n  expected:\n    some resources\n  actual:\n    no resources\n"
+            "DIFFERS  larder list --text absent\n  expected:\n    some resources\n  actual:\n    no resources\n"
         ),
         "{text}"
     );
@@ -57,6 +58,8 @@ fn a_file_without_cases_is_wrong_usage() {
         stderr.contains("session.md: there is no command"),
         "{stderr}"
     );
-    let missing = work_dir.larder("test absent.wasm").expect_exit(64);
-    assert!(missing.contains("absent.wasm"), "{missing}");
+    let stderr = work_dir
+        .larder("test absent.wasm absent.md")
+        .expect_exit(64);
+    assert!(stderr.contains("absent.md"), "{stderr}");
 }

