@@ -88,7 +88,11 @@ impl<'a> Project<'a> {
             shell::run(self.output, &self.here, install)?;
         }
         shell::run(self.output, &self.here, test)?;
-        shell::run(self.output, &self.here, deploy)
+        shell::run(self.output, &self.here, deploy)?;
+        let mut session = command(larder());
+        session.arg("test").arg(self.component());
+        self.output
+            .run(session.arg("session.md").current_dir(&self.here))
     }
 
     /// Checks that the README and `larder-dev.toml` have the same command.
