@@ -184,8 +184,14 @@ export interface Completion {
   more?: boolean;
 }
 
-/** Returns one page of a list that is sorted by URI. */
-export function paginate(entries: Iterable<Entry>, query: Query): EntryPage;
+/**
+ * Returns one page of a list that is sorted by URI. For a long list that is not an array, `entries` is a function that is
+ * called with the cursor, or undefined for the first page, and returns the entries after it, and possibly earlier ones.
+ */
+export function paginate(
+  entries: Iterable<Entry> | ((after: string | undefined) => Iterable<Entry>),
+  query: Query,
+): EntryPage;
 /** Whether an entry matches the hints of a query: the prefix of the URI and the kind. For a list, also the cursor. */
 export function matches(query: Pick<Query, 'cursor' | 'uriPrefix' | 'kind'>, entry: Entry): boolean;
 /** Returns the candidates that begin with the prefix. */

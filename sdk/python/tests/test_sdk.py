@@ -3,6 +3,7 @@
 import math
 import sys
 import unittest
+from collections.abc import Sequence
 from types import SimpleNamespace
 from unittest.mock import patch
 
@@ -26,6 +27,7 @@ from larder_provider import (
     http,
     key_value,
     paginate,
+    provider,
 )
 from larder_provider.errors import to_error
 from larder_provider.provider import description
@@ -62,6 +64,56 @@ class Pages(unittest.TestCase):
         with patch("time.monotonic", lambda: now):
             page = paginate(slow(), Query(limit=9))
         self.assertEqual((len(page.entries), page.next_cursor), (2, "n:1"))
+
+
+    def test_a_sequence_is_searched_for_the_cursor(self):
+        created = []
+
+        class Numbers(Sequence):
+            def __len__(self):
+                return 50_000
+
+            def __getitem__(self, n):
+                if not 0 <= n < len(self):
+                    raise IndexError
+                created.append(n)
+                return Entry(f"n:{n:05}", "")
+
+        page = paginate(Numbers(), Query("n:40000", 3))
+        self.assertEqual([entry.uri for entry in page.entries], ["n:40001", "n:40002", "n:40003"])
+        self.assertEqual(page.next_cursor, "n:40003")
+        self.assertLess(len(created), 30)
+        self.assertEqual(paginate(Numbers(), Query("n:49999", 3)).entries, [])
+
+    def test_a_function_begins_after_the_cursor(self):
+        created = []
+
+        def numbers(after):
+            for n in range(int(after[2:]) if after else 0, 50_000):
+                created.append(n)
+                yield Entry(f"n:{n:05}", "")
+
+        pages = [paginate(numbers, Query(limit=1000))]
+        while pages[-1].next_cursor:
+            pages.append(paginate(numbers, Query(pages[-1].next_cursor, 1000)))
+        self.assertEqual([entry.uri for page in pages for entry in page.entries], [f"n:{n:05}" for n in range(50_000)])
+        # One entry more at both ends of each page.
+        self.assertLess(len(created), 50_000 + 2 * len(pages))
+
+    def test_entries_that_are_created_again_for_each_page_are_reported(self):
+        now = 0.0
+
+        def slow():
+            nonlocal now
+            for n in range(6):
+                now += 0.08
+                yield Entry(f"n:{n}", "")
+
+        with patch("time.monotonic", lambda: now), patch.object(provider, "warn") as warn:
+            paginate(slow(), Query("n:1", 1))
+            warn.assert_not_called()
+            paginate(slow(), Query("n:3", 1))
+        self.assertIn("created 4 entries again in 0.4 s", warn.call_args[0][0])
 
 
 class Requests(unittest.TestCase):

@@ -55,6 +55,9 @@ const template: Template = { uriTemplate: 'n:{id}', name: 'a note', details: { m
 const content: Content = { body: new Uint8Array(3), uri: 'n:1', metadata: {} };
 const reading: Reading = { contents: [content, { body: 'x' }], version: 'v', freshness: { ttlMs: 5, scope: 'caller' } };
 
+export const long = (query: Query): EntryPage => paginate(() => [entry].values(), query);
+export const after = (query: Query): EntryPage => paginate((cursor) => [{ ...entry, uri: cursor ?? 'n:1' }], query);
+
 // All functions, as arrow functions and as methods, with all kinds of results.
 export const { resourceProvider, completionProvider, versionProvider } = defineProvider({
   describe: () => ({ title: 'Notes', version: '1', summary: 's', instructions: 'i', claims: ['n:'] }),
