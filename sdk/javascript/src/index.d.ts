@@ -313,3 +313,17 @@ export namespace http {
    */
   function sendAll(requests: Request[]): { response?: Response; error?: LarderError }[];
 }
+
+declare global {
+  /** Writes to the log of the host: `log` with the level `info`. Packages expect it. */
+  interface Console {
+    debug(...data: any[]): void;
+    log(...data: any[]): void;
+    info(...data: any[]): void;
+    warn(...data: any[]): void;
+    error(...data: any[]): void;
+    trace(...data: any[]): void;
+    dir(...data: any[]): void;
+  }
+  var console: Console;
+}

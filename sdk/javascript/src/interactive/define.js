@@ -1,5 +1,6 @@
 // Defines the provider of a component with tools, prompts, search and settings.
 
+import { startConsole } from '../define.js';
 import { log, setting as configured } from '../host.js';
 
 import { createExports } from './exports.js';
@@ -7,6 +8,7 @@ import { declare, read } from './settings.js';
 
 /** Creates the exports of a component from a provider. Only `read` is required. */
 export function defineProvider(provider) {
+  startConsole();
   const exports = createExports(provider, (text) => log('error', text));
   declare(exports.settingsProvider.settings());
   return exports;
