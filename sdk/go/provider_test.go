@@ -5,7 +5,9 @@ package provider
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"os"
 	"reflect"
 	"strconv"
 	"syscall"
@@ -49,6 +51,38 @@ func TestErrorsAreConverted(t *testing.T) {
 	check(fs.ErrNotExist, notFound, "file does not exist")
 	check(fs.ErrPermission, denied, "permission denied")
 	check(errors.New("x"), failed, "x")
+}
+
+func TestAMissingFileLeavesATrace(t *testing.T) {
+	missing := &fs.PathError{Op: "open", Path: "/gone/x", Err: syscall.ENOENT}
+	check := func(method string, err error, kind kind, reason string) {
+		if actual := errorOf(method, err); actual.kind != kind || actual.reason != reason {
+			t.Errorf("%s: %d %q", method, actual.kind, actual.reason)
+		}
+	}
+	logged := captureStderr(t, func() { check("Read", missing, notFound, "open /gone/x: no such file or directory") })
+	if logged != "Read: not found, because of open /gone/x: no such file or directory\n" {
+		t.Errorf("%q", logged)
+	}
+	check("List", missing, failed, "open /gone/x: no such file or directory")
+	check("List", NotFound, notFound, "not found")
+	ungranted := &fs.PathError{Op: "open", Path: "/gone/x", Err: syscall.EBADF}
+	check("Read", ungranted, denied, "open /gone/x: bad file descriptor; no granted folder contains it")
+}
+
+// captureStderr returns what a function writes to stderr.
+func captureStderr(t *testing.T, call func()) string {
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stderr := os.Stderr
+	os.Stderr = writer
+	call()
+	os.Stderr = stderr
+	writer.Close()
+	text, _ := io.ReadAll(reader)
+	return string(text)
 }
 
 func TestAPanicIsAFailure(t *testing.T) {

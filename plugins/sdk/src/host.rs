@@ -19,6 +19,9 @@ use crate::{Error, Result};
 #[cfg(not(target_family = "wasm"))]
 pub use imp::{set_setting, set_time_left};
 
+#[cfg(all(test, not(target_family = "wasm")))]
+pub(crate) use imp::last_message;
+
 /// The caller of the current request; `None` if the host itself makes the call.
 pub fn caller() -> Option<Caller> {
     imp::caller()

@@ -103,7 +103,11 @@ inline Result<std::string> read_file(const std::string &path) {
     const detail::Allocated memory(found.ptr);
     if (done) return std::string(found.ptr, found.len);
     const std::string text = "cannot read " + path + ": " + std::strerror(code);
-    if (code == ENOENT || code == ENOTDIR) return Unexpected(Error{ErrorKind::not_found, text});
+    if (code == ENOENT || code == ENOTDIR) {
+        // The error itself has no text.
+        larder_log(LARDER_DEBUG, "%s", text.c_str());
+        return Unexpected(Error{ErrorKind::not_found, text});
+    }
     if (code == EACCES || code == EPERM) return denied(text);
     return failed(text);
 }

@@ -15,7 +15,7 @@ export function startConsole() {
 /** Creates the exports of a component from a provider. Only `read` is required. */
 export function defineProvider(provider) {
   startConsole();
-  return createExports(provider, (text) => log('error', text));
+  return createExports(provider, (text, level = 'error') => log(level, text));
 }
 
 /** Writes to the log of the host. Until the provider is defined, the component is built, and there is no host. */

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { toError, Failed, Invalid, NotFound, NotModified } from '../src/errors.js';
+import { toError, Failed, FileNotFound, Invalid, NotFound, NotModified } from '../src/errors.js';
 import { description, matchGreedy, matchUri } from '../src/greedy.js';
 import { matching, paginate } from '../src/page.js';
 import { Request } from '../src/request.js';
@@ -92,6 +92,18 @@ test('entries that are created again for each page are reported', (t) => {
 test('a completion has at most a hundred values', () => {
   const { values, total, more } = matching(Array.from({ length: 150 }, (_, n) => String(n)), '');
   assert.deepEqual([values.length, total, more], [100, 150, true]);
+});
+
+test('a missing file leaves a trace', () => {
+  const log = [];
+  const logged = (...given) => log.push(given);
+  const missing = new FileNotFound('cannot read /notes/x: no-entry');
+  assert.deepEqual(toError(missing, 'read', logged), { tag: 'not-found' });
+  assert.match(log[0][0], /^read: not found, because of cannot read \/notes\/x: no-entry \(.*sdk\.test\.js:\d+\)$/);
+  assert.equal(log[0][1], 'debug');
+  const { tag, val } = toError(missing, 'list', logged);
+  assert.match(`${tag} ${val}`, /^failed cannot read \/notes\/x: no-entry \(.*sdk\.test\.js:\d+\)$/);
+  assert.equal(log.length, 1);
 });
 
 test('encoding and decoding round-trip, and invalid UTF-8 is rejected', () => {

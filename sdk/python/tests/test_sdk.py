@@ -12,6 +12,7 @@ from larder_provider import (
     Content,
     Details,
     Entry,
+    Failed,
     Invalid,
     Match,
     NotFound,
@@ -181,6 +182,26 @@ class Errors(unittest.TestCase):
         self.check(FileNotFoundError(2, "x"), "NotFound", "")
         self.check(PermissionError("x"), "Denied", "x")
         self.check(TimeoutError("x"), "Unavailable", "x")
+
+    def test_a_missing_file_leaves_a_trace(self):
+        def opened(path, name):
+            try:
+                open(path)
+            except FileNotFoundError as error:
+                return to_error(error, name, self.fail)
+
+        with patch.object(host, "debug") as debug:
+            self.assertIsInstance(opened("/gone/x", "read"), NotFound)
+        logged = r"^read: not found, because of FileNotFoundError: .*'/gone/x' \(.*test_sdk.py:"
+        self.assertRegex(debug.call_args[0][0], logged)
+        # In a component, only granted folders exist.
+        with patch.object(host, "warn") as warn, patch("os.path.isdir", lambda folder: folder == "/notes"):
+            self.assertIsInstance(opened("/gone/x", "read"), NotFound)
+            self.assertIn("'/gone/x'; no granted folder contains it (", warn.call_args[0][0])
+            failed = opened("/gone", "list")
+            self.assertIsInstance(failed, Failed)
+            self.assertRegex(str(failed), r"'/gone'; no granted folder contains it \(.*test_sdk.py:")
+            self.assertNotIn("granted", str(opened("/notes/a/b", "list")))
 
     def test_unknown_exceptions_are_failures_with_a_logged_traceback(self):
         self.check(KeyError("x"), "Failed", "KeyError: 'x'", logged=True)

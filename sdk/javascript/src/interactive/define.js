@@ -9,7 +9,7 @@ import { declare, read } from './settings.js';
 /** Creates the exports of a component from a provider. Only `read` is required. */
 export function defineProvider(provider) {
   startConsole();
-  const exports = createExports(provider, (text) => log('error', text));
+  const exports = createExports(provider, (text, level = 'error') => log(level, text));
   declare(exports.settingsProvider.settings());
   return exports;
 }
