@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"os"
 	"reflect"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 )
@@ -36,6 +38,31 @@ func TestAPageBeginsAfterTheCursor(t *testing.T) {
 	check(Query{}, []string{"n:0"}, "n:0")
 	check(Query{Limit: 2, Kind: "odd"}, []string{"n:1", "n:3"}, "n:3")
 	check(Query{Limit: 2, URIPrefix: "n:4"}, []string{"n:4"}, "")
+}
+
+func TestALongListBeginsAtTheCursor(t *testing.T) {
+	created := 0
+	numbers := func(after string) iter.Seq[Entry] {
+		first, _ := strconv.Atoi(strings.TrimPrefix(after, "n:"))
+		return func(yield func(Entry) bool) {
+			for n := first; n < 50_000; n++ {
+				created++
+				if !yield(Entry{URI: fmt.Sprintf("n:%05d", n)}) {
+					return
+				}
+			}
+		}
+	}
+	query, found, pages := Query{Limit: 1000}, 0, 0
+	for more := true; more; pages++ {
+		page := PaginateFrom(numbers, query)
+		found += len(page.Entries)
+		query.Cursor, more = page.NextCursor, page.NextCursor != ""
+	}
+	// One entry more at both ends of each page.
+	if found != 50_000 || created >= 50_000+2*pages {
+		t.Error(found, created, pages)
+	}
 }
 
 func TestErrorsAreConverted(t *testing.T) {
@@ -102,6 +129,12 @@ func TestARequestReturnsTheValuesOfItsTemplate(t *testing.T) {
 	}
 	if _, err := request.Var("other"); toError(err).kind != invalid {
 		t.Error(err)
+	}
+	if id, ok := request.OptionalVar("id"); id != "7,8" || !ok {
+		t.Error(id, ok)
+	}
+	if value, ok := request.OptionalVar("other"); value != "" || ok {
+		t.Error(value, ok)
 	}
 	if _, err := (Request{}).Var("id"); err != NotFound {
 		t.Error(err)

@@ -76,7 +76,8 @@ pub fn progress(done: f64, total: Option<f64>, message: Option<&str>) {
     imp::progress(done, total, message);
 }
 
-/// Whether the request was cancelled. Long loops should check it.
+/// Whether the request was cancelled. The host usually ends a call at once when its client cancels it or leaves, so that
+/// neither this function returns nor values are dropped.
 pub fn cancelled() -> bool {
     imp::cancelled()
 }

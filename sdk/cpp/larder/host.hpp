@@ -80,7 +80,8 @@ inline void progress(double done, std::optional<double> total = {}, std::optiona
     larder_provider_provider_host_progress(done, total ? &*total : nullptr, message ? &text : nullptr);
 }
 
-// Whether the request was cancelled. Long loops should check it.
+// Whether the request was cancelled. The host usually ends a call at once when its client cancels it or leaves, so that
+// neither this function returns nor destructors run.
 inline bool cancelled() { return larder_provider_provider_host_cancelled(); }
 
 // Milliseconds until the host ends this call.

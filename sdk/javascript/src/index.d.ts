@@ -161,6 +161,9 @@ export interface Request {
   readonly template?: string;
   /** The decoded value of a variable; throws if there is none. The items of a list are joined with commas, as in the URI. */
   var(name: string): string;
+  /** The value of a variable that the URI may omit, such as `page` of `{?page}`, or the default value. */
+  optionalVar(name: string): string | undefined;
+  optionalVar(name: string, defaultValue: string): string;
   /** All values of a variable: those of a list or a map. */
   vars(name: string): string[];
   /** The values of a map by key. */
@@ -239,7 +242,10 @@ export function resourceUpdated(uri: string): void;
 export function resourcesChanged(): void;
 /** Reports the progress of a long read to the caller. */
 export function progress(done: number, total?: number, message?: string): void;
-/** Whether the request was cancelled. Long loops should check it. */
+/**
+ * Whether the request was cancelled. The host usually ends a call at once when its client cancels it or leaves, so that
+ * neither this function returns nor `finally` runs.
+ */
 export function cancelled(): boolean;
 /** Milliseconds until the host ends this call. */
 export function timeLeft(): number;

@@ -123,6 +123,8 @@ class Requests(unittest.TestCase):
         self.assertEqual(request.var("id"), "7")
         self.assertRaises(Invalid, request.var, "other")
         self.assertRaises(NotFound, Request("n:7").var, "id")
+        self.assertEqual([request.optional_var(name) for name in ("id", "other")], ["7", None])
+        self.assertEqual(request.optional_var("other", "1"), "1")
 
     def test_lists_and_maps_of_a_template(self):
         values = [("n", "1"), ("n", "2"), Variable("q", "x", "a"), Variable("q", "y", "b")]

@@ -67,7 +67,8 @@ export const { resourceProvider, completionProvider, versionProvider } = defineP
   matchUri: (uri) => matchGreedy('n:{path}', uri),
   read(request) {
     request.unlessKnown('v1');
-    const values: string[] = [request.uri, request.var('id'), ...request.vars('tag'), ...Object.values(request.map('at'))];
+    const page: string = request.optionalVar('page', '1') + (request.optionalVar('size')?.length ?? 0);
+    const values: string[] = [request.uri, page, request.var('id'), ...request.vars('tag'), ...Object.values(request.map('at'))];
     const variable = request.matched?.variables[0];
     const key: string | null | undefined = variable?.key;
     if (request.template !== 'n:{id}') throw new NotFound(key ?? 'none');
