@@ -193,31 +193,35 @@ function find(name) {
 }
 
 /**
- * Converts a source map: the names of the sources, and for each place in the output where another line of a source
- * begins `[line, column, source, line of the source]`. The source is null for this SDK.
+ * Converts a source map to the names of the sources, null for those of this SDK, and the places at which another line of
+ * a source begins, in the form that src/location.js reads.
  */
 function origins({ sources, mappings }) {
   const names = sources.map((source) => {
     const file = resolve(dirname(output), source);
     return file.startsWith(SDK) ? null : relative('.', file).replaceAll(sep, '/');
   });
-  const places = [];
+  const rows = [];
   let [source, sourceLine] = [0, 0];
-  for (const [at, line] of mappings.split(';').entries()) {
+  let [lastSource, lastLine] = [];
+  for (const line of mappings.split(';')) {
+    const places = [];
     let column = 0;
     for (const segment of line.split(',').filter(Boolean)) {
       const [columns, sourcesDelta = 0, linesDelta = 0] = decode(segment);
       column += columns;
       source += sourcesDelta;
       sourceLine += linesDelta;
-      const [, , lastSource, lastLine] = places.at(-1) ?? [];
       // The lines of this SDK are never shown, so one entry is enough for all that follow each other.
       const isLine = lastSource === source && lastLine === sourceLine + 1;
       const isSame = names[source] === null ? names[lastSource] === null : isLine;
-      if (!isSame) places.push([at + 1, column + 1, source, sourceLine + 1]);
+      if (isSame) continue;
+      [lastSource, lastLine] = [source, sourceLine + 1];
+      places.push([column + 1, lastSource, lastLine].map((number) => number.toString(36)).join(' '));
     }
+    rows.push(places.join(';'));
   }
-  return { names, places };
+  return { names, places: rows.join('\n') };
 }
 
 /** Decodes the numbers of a segment: base 64, 5 bits per character, the sign in the lowest bit. */
