@@ -315,3 +315,170 @@ bool larder_get(const char *url, larder_text *into, larder_error *error) {
     larder_provider_http_client_response_free(&response);
     return success;
 }
+
+#ifdef LARDER_NATIVE
+// The host of native tests: the imports of the bindings, with values in the form of the canonical ABI.
+
+#define WORD sizeof(void *)
+
+static int test_status;
+static const char *test_body = "";
+
+static void put_word(uint8_t *to, uintptr_t value) { memcpy(to, &value, sizeof value); }
+
+static void put_text(uint8_t *to, const char *text) {
+    provider_string_t copy = larder_string(text);
+    put_word(to, (uintptr_t)copy.ptr);
+    put_word(to + WORD, copy.len);
+}
+
+static void put_failure(uint8_t *to, uint8_t kind, const char *reason) {
+    to[0] = 1;
+    to[WORD] = kind;
+    put_text(to + 2 * WORD, reason);
+}
+
+static void put_response(uint8_t *to) {
+    const uint16_t status = (uint16_t)test_status;
+    if (!status) {
+        put_failure(to, LARDER_PROVIDER_HTTP_CLIENT_FAILURE_UNREACHABLE, "HTTP is available only in a host");
+        return;
+    }
+    to[0] = 0;
+    memcpy(to + WORD, &status, sizeof status);
+    put_word(to + 2 * WORD, (uintptr_t)larder_new(1, 1));
+    put_word(to + 3 * WORD, 0);
+    put_text(to + 4 * WORD, test_body);
+}
+
+#define IMPORT(interface, name) __wasm_import_larder_provider_##interface##_##name
+
+void __component_type_object_force_link_provider(void) {}
+
+void IMPORT(provider_host, get_caller)(uint8_t *to) { to[0] = 0; }
+
+void IMPORT(provider_host, request_metadata)(uint8_t *to) {
+    put_word(to, (uintptr_t)larder_new(1, 1));
+    put_word(to + WORD, 0);
+}
+
+void IMPORT(provider_host, setting)(uint8_t *name, size_t length, uint8_t *to) {
+    larder_text variable = {0};
+    larder_addf(&variable, "LARDER_SETTING_%.*s", (int)length, (const char *)name);
+    for (char *at = variable.ptr; *at; at++) {
+        if (*at >= 'a' && *at <= 'z') *at = (char)(*at - 'a' + 'A');
+        if (*at == '-') *at = '_';
+    }
+    const char *value = getenv(variable.ptr);
+    to[0] = value != NULL;
+    if (value) put_text(to + WORD, value);
+    free(variable.ptr);
+}
+
+void IMPORT(provider_host, log)(int32_t level, uint8_t *message, size_t length) {
+    static const char *const names[] = {"debug", "info", "warn", "error"};
+    fprintf(stderr, "%s: %.*s\n", names[level & 3], (int)length, (const char *)message);
+}
+
+void IMPORT(provider_host, resource_updated)(uint8_t *uri, size_t length) { (void)uri, (void)length; }
+void IMPORT(provider_host, resources_changed)(void) {}
+void IMPORT(provider_host, progress)(double done, int32_t has_total, double total, int32_t has_message,
+                                     uint8_t *message, size_t length) {
+    (void)done, (void)has_total, (void)total, (void)has_message, (void)message, (void)length;
+}
+int32_t IMPORT(provider_host, cancelled)(void) { return 0; }
+int64_t IMPORT(provider_host, time_left_ms)(void) { return INT64_MAX; }
+
+int32_t IMPORT(interaction_host, client_supports)(uint8_t *name, size_t length) { return (void)name, (void)length, 1; }
+void IMPORT(interaction_host, client_log_level)(uint8_t *to) { to[0] = 0; }
+void IMPORT(interaction_host, log_to_client)(int32_t severity, int32_t has_logger, uint8_t *logger, size_t logger_length,
+                                             uint8_t *data, size_t length) {
+    (void)severity, (void)has_logger, (void)logger, (void)logger_length;
+    fprintf(stderr, "to the client: %.*s\n", (int)length, (const char *)data);
+}
+void IMPORT(interaction_host, tools_changed)(void) {}
+void IMPORT(interaction_host, prompts_changed)(void) {}
+
+void IMPORT(http_client, send)(uint8_t *method, size_t method_length, uint8_t *url, size_t url_length, uint8_t *headers,
+                               size_t count, uint8_t *body, size_t body_length, int32_t has_timeout, int64_t timeout,
+                               uint8_t *to) {
+    (void)method, (void)method_length, (void)url, (void)url_length, (void)headers, (void)count;
+    (void)body, (void)body_length, (void)has_timeout, (void)timeout;
+    put_response(to);
+}
+
+void IMPORT(http_client, send_all)(uint8_t *requests, size_t count, uint8_t *to) {
+    (void)requests;
+    uint8_t *results = larder_new(count, 6 * WORD);
+    for (size_t at = 0; at < count; at++) put_response(results + at * 6 * WORD);
+    put_word(to, (uintptr_t)results);
+    put_word(to + WORD, count);
+}
+
+static void not_stored(uint8_t *to) {
+    put_failure(to, LARDER_PROVIDER_KEY_VALUE_FAILURE_UNAVAILABLE, "values are stored only in a host");
+}
+void IMPORT(key_value, get)(int32_t bucket, uint8_t *key, size_t length, uint8_t *to) {
+    (void)bucket, (void)key, (void)length;
+    not_stored(to);
+}
+void IMPORT(key_value, set)(int32_t bucket, uint8_t *key, size_t length, uint8_t *value, size_t size, uint8_t *to) {
+    (void)bucket, (void)key, (void)length, (void)value, (void)size;
+    not_stored(to);
+}
+void IMPORT(key_value, delete)(int32_t bucket, uint8_t *key, size_t length, uint8_t *to) {
+    (void)bucket, (void)key, (void)length;
+    not_stored(to);
+}
+void IMPORT(key_value, compare_and_swap)(int32_t bucket, uint8_t *key, size_t length, int32_t is_expected,
+                                         uint8_t *expected, size_t expected_size, int32_t is_set, uint8_t *value,
+                                         size_t size, uint8_t *to) {
+    (void)bucket, (void)key, (void)length, (void)is_expected, (void)expected, (void)expected_size;
+    (void)is_set, (void)value, (void)size;
+    not_stored(to);
+}
+void IMPORT(key_value, list_keys)(int32_t bucket, uint8_t *prefix, size_t length, int32_t is_after, uint8_t *cursor,
+                                  size_t cursor_length, int32_t limit, uint8_t *to) {
+    (void)bucket, (void)prefix, (void)length, (void)is_after, (void)cursor, (void)cursor_length, (void)limit;
+    not_stored(to);
+}
+
+void larder_test_respond(int status, const char *body) {
+    test_status = status;
+    test_body = body;
+}
+
+static void match_for_test(larder_request *request, const char *uri_template, const char *const *variables) {
+    size_t count = 0;
+    while (variables && variables[2 * count]) count++;
+    larder_match *match = &request->matched.val;
+    request->matched.is_some = true;
+    match->uri_template = larder_string(uri_template);
+    match->variables.ptr = larder_new(count, sizeof *match->variables.ptr);
+    match->variables.len = count;
+    for (size_t at = 0; at < count; at++) {
+        match->variables.ptr[at].name = larder_string(variables[2 * at]);
+        match->variables.ptr[at].value = larder_string(variables[2 * at + 1]);
+    }
+}
+
+char *larder_test_read(const char *uri, const char *uri_template, const char *const *variables, int *error) {
+    larder_request request = {.uri = larder_string(uri)};
+    if (uri_template) match_for_test(&request, uri_template, variables);
+    larder_reading reading = {0};
+    larder_error failure = {0};
+    if (!exports_larder_provider_resource_provider_read_resource(&request, &reading, &failure)) {
+        if (failure.tag != LARDER_NOT_FOUND && failure.tag != LARDER_NOT_MODIFIED)
+            fprintf(stderr, "%s: %.*s\n", uri, (int)failure.val.failed.len, (const char *)failure.val.failed.ptr);
+        if (error) *error = failure.tag;
+        return NULL;
+    }
+    larder_text content = {0};
+    if (reading.contents.len) {
+        const provider_string_t *body = &reading.contents.ptr[0].body.val.text;
+        larder_add(&content, body->ptr, body->len);
+    }
+    exports_larder_provider_resource_provider_reading_free(&reading);
+    return content.ptr ? content.ptr : larder_new(1, 1);
+}
+#endif

@@ -134,6 +134,19 @@ bool larder_read_file(const char *path, larder_text *into);
 // `larder_provider_http_client_send_all` sends several requests at once.
 bool larder_get(const char *url, larder_text *into, larder_error *error);
 
+#ifdef LARDER_NATIVE
+// For tests: `-DLARDER_NATIVE` compiles a provider, this SDK and the bindings for the machine itself, as a program whose
+// `main` is the test. Settings come from LARDER_SETTING_NAME in the environment, the log goes to stderr, and files have
+// their own paths. There is no caller, and nothing can be stored.
+
+// Reads a resource as a server does, which also finds the template, if any, and the values of its variables: names and
+// values, with NULL at the end. Returns the first content, or NULL and the kind of the error, such as LARDER_NOT_FOUND.
+char *larder_test_read(const char *uri, const char *uri_template, const char *const *variables, int *error);
+
+// Sets the response to all HTTP requests. Without it, they fail.
+void larder_test_respond(int status, const char *body);
+#endif
+
 #ifdef __cplusplus
 }
 #endif

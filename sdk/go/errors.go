@@ -61,11 +61,29 @@ func toError(err error) *Error {
 		return &Error{notFound, err.Error()}
 	case errors.Is(err, fs.ErrPermission):
 		return &Error{denied, err.Error()}
+	case errors.Is(err, syscall.EBADF):
+		// What Go reports for a path that is in no granted folder.
+		return &Error{denied, err.Error() + "; no granted folder contains it"}
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return &Error{unavailable, err.Error()}
 	default:
 		return &Error{failed, err.Error()}
 	}
+}
+
+// errorOf converts an error of a method. In Read, a file that does not exist is a resource that does not exist. Elsewhere,
+// it is a failure.
+func errorOf(method string, err error) *Error {
+	converted := toError(err)
+	var own *Error
+	if converted.kind != notFound || errors.As(err, &own) {
+		return converted
+	}
+	if method != "Read" {
+		return &Error{failed, converted.reason}
+	}
+	LogDebug("Read: not found, because of %s", converted.reason)
+	return converted
 }
 
 // guarded converts a panic to a failure, with its stack in the log. Otherwise the panic would be a trap.

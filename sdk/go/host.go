@@ -52,7 +52,8 @@ func ResourcesChanged() { hostChanged() }
 // Progress reports the progress of a long read to the caller. A total of 0 means unknown.
 func Progress(done, total float64, message string) { hostProgress(done, total, message) }
 
-// Cancelled returns whether the request was cancelled. Long loops should check it.
+// Cancelled returns whether the request was cancelled. The host usually ends a call at once when its client cancels it or
+// leaves, so that neither this function returns nor deferred functions run.
 func Cancelled() bool { return hostCancelled() }
 
 // TimeLeft returns how long this call may still take. Outside a component, there is no limit.

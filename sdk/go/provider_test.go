@@ -5,9 +5,13 @@ package provider
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"iter"
+	"os"
 	"reflect"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 )
@@ -36,6 +40,31 @@ func TestAPageBeginsAfterTheCursor(t *testing.T) {
 	check(Query{Limit: 2, URIPrefix: "n:4"}, []string{"n:4"}, "")
 }
 
+func TestALongListBeginsAtTheCursor(t *testing.T) {
+	created := 0
+	numbers := func(after string) iter.Seq[Entry] {
+		first, _ := strconv.Atoi(strings.TrimPrefix(after, "n:"))
+		return func(yield func(Entry) bool) {
+			for n := first; n < 50_000; n++ {
+				created++
+				if !yield(Entry{URI: fmt.Sprintf("n:%05d", n)}) {
+					return
+				}
+			}
+		}
+	}
+	query, found, pages := Query{Limit: 1000}, 0, 0
+	for more := true; more; pages++ {
+		page := PaginateFrom(numbers, query)
+		found += len(page.Entries)
+		query.Cursor, more = page.NextCursor, page.NextCursor != ""
+	}
+	// One entry more at both ends of each page.
+	if found != 50_000 || created >= 50_000+2*pages {
+		t.Error(found, created, pages)
+	}
+}
+
 func TestErrorsAreConverted(t *testing.T) {
 	check := func(err error, kind kind, reason string) {
 		if actual := toError(err); actual.kind != kind || actual.reason != reason {
@@ -49,6 +78,38 @@ func TestErrorsAreConverted(t *testing.T) {
 	check(fs.ErrNotExist, notFound, "file does not exist")
 	check(fs.ErrPermission, denied, "permission denied")
 	check(errors.New("x"), failed, "x")
+}
+
+func TestAMissingFileLeavesATrace(t *testing.T) {
+	missing := &fs.PathError{Op: "open", Path: "/gone/x", Err: syscall.ENOENT}
+	check := func(method string, err error, kind kind, reason string) {
+		if actual := errorOf(method, err); actual.kind != kind || actual.reason != reason {
+			t.Errorf("%s: %d %q", method, actual.kind, actual.reason)
+		}
+	}
+	logged := captureStderr(t, func() { check("Read", missing, notFound, "open /gone/x: no such file or directory") })
+	if logged != "Read: not found, because of open /gone/x: no such file or directory\n" {
+		t.Errorf("%q", logged)
+	}
+	check("List", missing, failed, "open /gone/x: no such file or directory")
+	check("List", NotFound, notFound, "not found")
+	ungranted := &fs.PathError{Op: "open", Path: "/gone/x", Err: syscall.EBADF}
+	check("Read", ungranted, denied, "open /gone/x: bad file descriptor; no granted folder contains it")
+}
+
+// captureStderr returns what a function writes to stderr.
+func captureStderr(t *testing.T, call func()) string {
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stderr := os.Stderr
+	os.Stderr = writer
+	call()
+	os.Stderr = stderr
+	writer.Close()
+	text, _ := io.ReadAll(reader)
+	return string(text)
 }
 
 func TestAPanicIsAFailure(t *testing.T) {
@@ -68,6 +129,12 @@ func TestARequestReturnsTheValuesOfItsTemplate(t *testing.T) {
 	}
 	if _, err := request.Var("other"); toError(err).kind != invalid {
 		t.Error(err)
+	}
+	if id, ok := request.OptionalVar("id"); id != "7,8" || !ok {
+		t.Error(id, ok)
+	}
+	if value, ok := request.OptionalVar("other"); value != "" || ok {
+		t.Error(value, ok)
 	}
 	if _, err := (Request{}).Var("id"); err != NotFound {
 		t.Error(err)

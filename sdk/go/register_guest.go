@@ -38,7 +38,7 @@ func toResult[T any](name string, call func() (T, error)) wit.Result[T, types.Er
 	if err == nil {
 		return wit.Ok[T, types.Error](value)
 	}
-	return wit.Err[T](contractError(toError(err)))
+	return wit.Err[T](contractError(errorOf(name, err)))
 }
 
 func describe(provider Reader) resources.Description {

@@ -1,6 +1,11 @@
 package provider
 
-import "strings"
+import (
+	"iter"
+	"slices"
+	"sort"
+	"strings"
+)
 
 // Pair is a key and its value.
 type Pair struct{ Key, Value string }
@@ -171,6 +176,13 @@ func (r Request) Var(name string) (string, error) {
 	return value, nil
 }
 
+// OptionalVar returns the value of a variable that the URI may omit, such as page of `{?page}`, and whether it has one.
+// The items of a list are joined as by [Request.Var].
+func (r Request) OptionalVar(name string) (string, bool) {
+	value, err := r.Var(name)
+	return value, err == nil
+}
+
 // Vars returns all variables with this name: several if the URI has a list or a map.
 func (r Request) Vars(name string) []Variable {
 	var found []Variable
@@ -211,10 +223,26 @@ func (q Query) Wants(entry Entry) bool {
 // Paginate returns one page of a list that is sorted by URI: the entries after the query's cursor that match its hints.
 // The cursor is the last URI of the previous page. If the list changes between two pages, entries that are in the list
 // all the time are neither repeated nor lost.
+//
+// Each page is a call of its own, for which all entries have to be created again. For a long list, see [PaginateFrom].
 func Paginate(entries []Entry, query Query) EntryPage {
+	first := 0
+	if query.Cursor != "" {
+		first = sort.Search(len(entries), func(n int) bool { return entries[n].URI > query.Cursor })
+	}
+	return paginate(slices.Values(entries[first:]), query)
+}
+
+// PaginateFrom returns one page of a long list that is sorted by URI, as [Paginate] does. It calls entries with the
+// cursor, or "" for the first page, and entries yields those after it. It may also yield earlier ones.
+func PaginateFrom(entries func(after string) iter.Seq[Entry], query Query) EntryPage {
+	return paginate(entries(query.Cursor), query)
+}
+
+func paginate(entries iter.Seq[Entry], query Query) EntryPage {
 	limit := max(int(query.Limit), 1)
 	var page EntryPage
-	for _, entry := range entries {
+	for entry := range entries {
 		if entry.URI <= query.Cursor || !query.Wants(entry) {
 			continue
 		}

@@ -6,6 +6,7 @@ mod edits;
 mod example;
 mod folder;
 mod language;
+mod packages;
 mod project;
 pub(crate) mod revisions;
 mod session;
@@ -41,7 +42,11 @@ pub(crate) fn check(output: &Output, name: &str) -> Result<Outcome> {
     // The other parts use the cache of what one part compiled.
     run::use_cache(folder::of(name, "cache"));
     let commands = example::check(output, language)?;
-    Project::create(output, language, &["--interactive"])?.check_interactive()?;
+    let interactive = Project::create(output, language, &["--interactive"])?;
+    interactive.check_interactive()?;
+    if matches!(name, "javascript" | "typescript") {
+        packages::check(&interactive)?;
+    }
     let duration = check_project(output, language)?;
     if name == "javascript" {
         surroundings::check_workspace(output, language)?;

@@ -1,9 +1,18 @@
 """Test provider with correct and faulty behaviour, selected by the URI. The same provider exists in seven languages."""
 
 import os
+import socket
 import sys
+import urllib.request
 
 from larder_provider import Content, Failed, NotFound, Provider, Template, http, key_value, setting
+
+# Packages such as urllib3 try this when they are imported, while the component is built.
+try:
+    with socket.socket(socket.AF_INET6) as probe:
+        probe.bind(("::1", 0))
+except OSError:
+    pass
 
 
 class Trial(Provider):
@@ -23,6 +32,9 @@ class Trial(Provider):
                 return Content(http.get(setting("granted")).accepted().text())
             case "elsewhere":
                 return Content(http.get(setting("elsewhere")).accepted().text())
+            case "socket":
+                with urllib.request.urlopen(setting("granted")) as response:
+                    return Content(response.read().decode())
             case "stores":
                 return Content(stores(key_value.shared))
             case "stores-own":

@@ -2,8 +2,10 @@
 
 use std::fmt;
 use std::io;
+use std::panic::Location;
 
 use crate::bindings::provider_types;
+use crate::host::{Level, log};
 
 /// The result type of provider methods.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -84,10 +86,19 @@ impl From<&str> for Error {
 }
 
 impl From<io::Error> for Error {
+    #[track_caller]
     fn from(error: io::Error) -> Self {
         use io::ErrorKind as Kind;
         match error.kind() {
-            Kind::NotFound | Kind::NotADirectory => Self::NotFound,
+            Kind::NotFound | Kind::NotADirectory => {
+                // The error itself has no text. The place is that of the question mark.
+                let place = Location::caller();
+                log(
+                    Level::Debug,
+                    &format!("not found, because of: {error} ({place})"),
+                );
+                Self::NotFound
+            }
             Kind::PermissionDenied | Kind::ReadOnlyFilesystem => Self::Denied(error.to_string()),
             Kind::InvalidInput | Kind::InvalidFilename => Self::Invalid(error.to_string()),
             Kind::TimedOut | Kind::Interrupted | Kind::WouldBlock | Kind::ResourceBusy => {
@@ -127,6 +138,17 @@ mod tests {
         check(io::ErrorKind::TimedOut, "unavailable: x");
         check(io::ErrorKind::InvalidInput, "invalid: x");
         check(io::ErrorKind::BrokenPipe, "x");
+    }
+
+    #[test]
+    fn the_log_says_which_file_was_not_found() {
+        fn reads() -> Result<String> {
+            Ok(std::fs::read_to_string("/gone/file")?)
+        }
+        assert_eq!(reads(), Err(Error::NotFound));
+        let logged = crate::host::last_message();
+        assert!(logged.starts_with("not found, because of: "), "{logged}");
+        assert!(logged.contains("error.rs:"), "{logged}");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use crate::bindings::completions::exports::larder::provider::completion_provider
 use crate::bindings::exports::larder::provider::resource_provider;
 use crate::bindings::provider_types;
 use crate::bindings::versions::exports::larder::provider::version_provider;
-use crate::{Description, Provider, Query, Request, Result, TemplateMatch, greedy, host};
+use crate::{Description, Error, Provider, Query, Request, Result, TemplateMatch, greedy, host};
 
 /// Exports a [`Provider`] as a component; to be used once per crate. Optional interfaces have to be named, so
 /// that a component exports only those that it implements:
@@ -142,6 +142,14 @@ pub(crate) fn call<E: ProviderExport, R>(
     })
 }
 
+/// A list always exists. So what does not exist is a file that the list needs; the log has the place.
+fn fail_if_not_found(error: Error) -> Error {
+    if error == Error::NotFound {
+        return Error::Failed("a file does not exist, or no granted folder contains it".into());
+    }
+    error
+}
+
 /// The description of a provider, with the prefixes of its greedy templates as additional claims. Without a
 /// claim, the host would not call `match_uri` for their URIs.
 fn about(provider: &impl Provider) -> Description {
@@ -163,13 +171,17 @@ impl<E: ProviderExport> resource_provider::Guest for E {
     }
 
     fn list_resources(query: Query) -> Result<resource_provider::EntryPage, provider_types::Error> {
-        call::<E, _>(|provider| provider.list(&query))
+        call::<E, _>(|provider| provider.list(&query).map_err(fail_if_not_found))
     }
 
     fn list_templates(
         cursor: Option<String>,
     ) -> Result<resource_provider::TemplatePage, provider_types::Error> {
-        call::<E, _>(|provider| provider.templates(cursor.as_deref()))
+        call::<E, _>(|provider| {
+            provider
+                .templates(cursor.as_deref())
+                .map_err(fail_if_not_found)
+        })
     }
 
     fn match_uri(uri: String) -> Option<TemplateMatch> {

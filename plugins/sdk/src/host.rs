@@ -19,6 +19,9 @@ use crate::{Error, Result};
 #[cfg(not(target_family = "wasm"))]
 pub use imp::{set_setting, set_time_left};
 
+#[cfg(all(test, not(target_family = "wasm")))]
+pub(crate) use imp::last_message;
+
 /// The caller of the current request; `None` if the host itself makes the call.
 pub fn caller() -> Option<Caller> {
     imp::caller()
@@ -73,7 +76,8 @@ pub fn progress(done: f64, total: Option<f64>, message: Option<&str>) {
     imp::progress(done, total, message);
 }
 
-/// Whether the request was cancelled. Long loops should check it.
+/// Whether the request was cancelled. The host usually ends a call at once when its client cancels it or leaves, so that
+/// neither this function returns nor values are dropped.
 pub fn cancelled() -> bool {
     imp::cancelled()
 }

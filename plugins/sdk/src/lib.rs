@@ -40,7 +40,7 @@ pub use interactive::{
     client_log_level, client_supports, log_to_client, prompts_changed, tools_changed,
 };
 #[doc(inline)]
-pub use page::{Completion, EntryPage, TemplatePage, paginate};
+pub use page::{Completion, EntryPage, TemplatePage, paginate, paginate_from};
 pub use provider::Provider;
 #[doc(inline)]
 pub use request::{CompletionRequest, Query, Request, TemplateMatch, Variable};

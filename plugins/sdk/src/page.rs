@@ -40,6 +40,32 @@ where
     paginate_with_clock(sorted, query, Instant::now)
 }
 
+/// Returns one page of a long list that is **sorted by URI**, as [`paginate`] does. Each page is a call of its own, and
+/// an iterator has to create all entries before the cursor again. So this function calls `entries_after` with the
+/// cursor, or `None` for the first page. It returns the entries after this URI, and possibly earlier ones.
+///
+/// ```
+/// # use larder_provider::{Entry, Query, paginate_from};
+/// let numbers = |after: Option<&str>| {
+///     let first = after.map_or(0, |uri| uri[2..].parse().unwrap_or(0));
+///     (first..50_000).map(|n| Entry::new(format!("n:{n:05}"), "a number"))
+/// };
+/// let mut query = Query::new(2);
+/// query.cursor = Some("n:40000".into());
+/// let page = paginate_from(numbers, &query);
+/// assert_eq!(page.next_cursor.as_deref(), Some("n:40002"));
+/// ```
+pub fn paginate_from<'q, I>(
+    entries_after: impl FnOnce(Option<&'q str>) -> I,
+    query: &'q Query,
+) -> EntryPage
+where
+    I: IntoIterator,
+    I::Item: Borrow<Entry> + Into<Entry>,
+{
+    paginate(entries_after(query.cursor.as_deref()), query)
+}
+
 fn paginate_with_clock<I>(sorted: I, query: &Query, now: impl Fn() -> Instant) -> EntryPage
 where
     I: IntoIterator,

@@ -63,6 +63,19 @@ impl Request {
         }
     }
 
+    /// The decoded value of a variable that the URI may omit, such as `page` of `{?page}`. The items of a list are joined
+    /// as by [`var`](Self::var).
+    ///
+    /// ```
+    /// # use larder_provider::Request;
+    /// let request = Request::new("note:7").matched("note:{id}{?page}", &[("id", "7")]);
+    /// assert_eq!(request.optional_var("id").as_deref(), Some("7"));
+    /// assert_eq!(request.optional_var("page"), None);
+    /// ```
+    pub fn optional_var(&self, name: &str) -> Option<Cow<'_, str>> {
+        self.var(name).ok()
+    }
+
     /// All values of a variable: none if the URI omits it, several if it is a list, as in `red,green` or
     /// `?tag=a&tag=b` (a comma in a value is written as `%2C`).
     pub fn vars<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a str> {

@@ -80,7 +80,8 @@ inline void progress(double done, std::optional<double> total = {}, std::optiona
     larder_provider_provider_host_progress(done, total ? &*total : nullptr, message ? &text : nullptr);
 }
 
-// Whether the request was cancelled. Long loops should check it.
+// Whether the request was cancelled. The host usually ends a call at once when its client cancels it or leaves, so that
+// neither this function returns nor destructors run.
 inline bool cancelled() { return larder_provider_provider_host_cancelled(); }
 
 // Milliseconds until the host ends this call.
@@ -103,7 +104,11 @@ inline Result<std::string> read_file(const std::string &path) {
     const detail::Allocated memory(found.ptr);
     if (done) return std::string(found.ptr, found.len);
     const std::string text = "cannot read " + path + ": " + std::strerror(code);
-    if (code == ENOENT || code == ENOTDIR) return Unexpected(Error{ErrorKind::not_found, text});
+    if (code == ENOENT || code == ENOTDIR) {
+        // The error itself has no text.
+        larder_log(LARDER_DEBUG, "%s", text.c_str());
+        return Unexpected(Error{ErrorKind::not_found, text});
+    }
     if (code == EACCES || code == EPERM) return denied(text);
     return failed(text);
 }

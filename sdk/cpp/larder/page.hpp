@@ -25,7 +25,9 @@ bool matches(const Q &query, const Entry &entry) {
 }
 
 // Returns one page of a list that is sorted by URI: the entries after the query's cursor that match its hints. The
-// cursor is the last URI of the page before.
+// cursor is the last URI of the page before. Each page is a call of its own, for which all entries have to be created
+// again. To avoid that for a long list, leave out those that do not follow `query.cursor`, and those beyond
+// `query.limit + 1` that match.
 inline Page<Entry> paginate(std::vector<Entry> entries, const Query &query) {
     Page<Entry> page;
     for (Entry &entry : entries) {

@@ -17,6 +17,13 @@ export class NotFound extends LarderError {
   tag = 'not-found';
 }
 
+/** In `read`, a file that does not exist is a resource that does not exist. Elsewhere, it is a failure. */
+export class FileNotFound extends NotFound {
+  get name() {
+    return 'NotFound';
+  }
+}
+
 /** The caller's known version is still current. */
 export class NotModified extends LarderError {
   tag = 'not-modified';
@@ -54,6 +61,11 @@ export function toError(thrown, name, log) {
   if (thrown instanceof WrongValue) log(thrown.message);
   if (thrown instanceof LarderError) {
     const { tag, message } = thrown;
+    if (thrown instanceof FileNotFound) {
+      const reason = message + thrownAt(thrown);
+      if (name !== 'read') return { tag: 'failed', val: reason.toWellFormed() };
+      log(`read: not found, because of ${reason}`, 'debug');
+    }
     if (WITHOUT_TEXT.includes(tag)) return { tag };
     return { tag: WITH_TEXT.includes(tag) ? tag : 'failed', val: String(message).toWellFormed() };
   }

@@ -2,7 +2,7 @@
 
 import { getDirectories } from 'wasi:filesystem/preopens@0.2.6';
 
-import { Denied, Failed, NotFound } from './errors.js';
+import { Denied, Failed, FileNotFound } from './errors.js';
 import { decode } from './utf8.js';
 
 const CHUNK_SIZE = 1 << 20;
@@ -61,7 +61,7 @@ function withErrors(path, attempt) {
   } catch (thrown) {
     const code = thrown?.payload ?? thrown;
     const text = `cannot read ${path}: ${code}`;
-    if (code === 'no-entry' || code === 'not-directory') throw new NotFound(text);
+    if (code === 'no-entry' || code === 'not-directory') throw new FileNotFound(text);
     if (code === 'access' || code === 'not-permitted') throw new Denied(text);
     throw new Failed(text);
   }

@@ -161,6 +161,9 @@ export interface Request {
   readonly template?: string;
   /** The decoded value of a variable; throws if there is none. The items of a list are joined with commas, as in the URI. */
   var(name: string): string;
+  /** The value of a variable that the URI may omit, such as `page` of `{?page}`, or the default value. */
+  optionalVar(name: string): string | undefined;
+  optionalVar(name: string, defaultValue: string): string;
   /** All values of a variable: those of a list or a map. */
   vars(name: string): string[];
   /** The values of a map by key. */
@@ -184,8 +187,14 @@ export interface Completion {
   more?: boolean;
 }
 
-/** Returns one page of a list that is sorted by URI. */
-export function paginate(entries: Iterable<Entry>, query: Query): EntryPage;
+/**
+ * Returns one page of a list that is sorted by URI. For a long list that is not an array, `entries` is a function that is
+ * called with the cursor, or undefined for the first page, and returns the entries after it, and possibly earlier ones.
+ */
+export function paginate(
+  entries: Iterable<Entry> | ((after: string | undefined) => Iterable<Entry>),
+  query: Query,
+): EntryPage;
 /** Whether an entry matches the hints of a query: the prefix of the URI and the kind. For a list, also the cursor. */
 export function matches(query: Pick<Query, 'cursor' | 'uriPrefix' | 'kind'>, entry: Entry): boolean;
 /** Returns the candidates that begin with the prefix. */
@@ -233,7 +242,10 @@ export function resourceUpdated(uri: string): void;
 export function resourcesChanged(): void;
 /** Reports the progress of a long read to the caller. */
 export function progress(done: number, total?: number, message?: string): void;
-/** Whether the request was cancelled. Long loops should check it. */
+/**
+ * Whether the request was cancelled. The host usually ends a call at once when its client cancels it or leaves, so that
+ * neither this function returns nor `finally` runs.
+ */
 export function cancelled(): boolean;
 /** Milliseconds until the host ends this call. */
 export function timeLeft(): number;
@@ -306,4 +318,18 @@ export namespace http {
    * requests, and each has either a response or the error that `send` would throw.
    */
   function sendAll(requests: Request[]): { response?: Response; error?: LarderError }[];
+}
+
+declare global {
+  /** Writes to the log of the host: `log` with the level `info`. Packages expect it. */
+  interface Console {
+    debug(...data: any[]): void;
+    log(...data: any[]): void;
+    info(...data: any[]): void;
+    warn(...data: any[]): void;
+    error(...data: any[]): void;
+    trace(...data: any[]): void;
+    dir(...data: any[]): void;
+  }
+  var console: Console;
 }

@@ -5,7 +5,10 @@ const FRAME = /^(?:\s*at .*?|[^\s@]*@)([^\s()]+):(\d+):(\d+)\)?$/gm;
 const toFrame = ([, file, line, column]) => ({ file, line, column });
 const frames = (stack) => Array.from(String(stack).matchAll(FRAME), toFrame);
 
-// This file. A bundler joins it with the others, and bundle.js adds `larderOrigins`.
+// This file. A bundler joins it with the others, and bundle.js adds `larderOrigins`: the names of the sources, and a text
+// with one line for each line of the bundle. It has, separated by `;`, the places at which another line of a source begins:
+// the column, the number of the source and the line of the source, to the base 36. An object for each place would take
+// many times the memory of the component.
 const HERE = frames(new Error().stack)[0]?.file;
 const BUNDLE = { file: HERE, origins: globalThis.larderOrigins };
 
@@ -21,9 +24,18 @@ const format = ({ file, line }) => ` (${file.replace(/^(file:\/\/)?\//, '')}:${l
 function origin({ file, line, column }, bundle = BUNDLE) {
   const { origins } = bundle;
   if (!origins || file !== bundle.file) return { file, line };
-  const isBefore = ([l, c]) => l < line || (l == line && c <= column);
-  const [, , source, sourceLine] = origins.places.findLast(isBefore) ?? [];
+  const [source, sourceLine] = lastPlace(origins.places.split('\n'), Number(line), Number(column));
   return source === undefined ? { file, line } : { file: origins.names[source], line: sourceLine };
+}
+
+/** The last place at or before this line and column: the number of the source and its line. */
+function lastPlace(rows, line, column) {
+  for (let at = Math.min(line, rows.length) - 1; at >= 0; at--) {
+    const places = rows[at].split(';').map((place) => place.split(' ').map((number) => parseInt(number, 36)));
+    const found = places.findLast(([begin]) => begin <= (at === line - 1 ? column : Infinity));
+    if (found) return found.slice(1);
+  }
+  return [];
 }
 
 /** Where an error was thrown: ` (provider.js:12)`, or an empty text if it is not known. */

@@ -18,6 +18,10 @@ export class Request {
     return values.join(",");
   }
 
+  optionalVar(name, defaultValue) {
+    return this.vars(name).length > 0 ? this.var(name) : defaultValue;
+  }
+
   vars(name) {
     return this.#variables(name).map(({ value }) => value);
   }

@@ -14,7 +14,8 @@ const bundle = pathToFileURL(join(folder, 'provider.mjs')).href;
 copyFileSync(new URL('../src/location.js', import.meta.url), join(folder, 'provider.mjs'));
 globalThis.larderOrigins = {
   names: [null, 'provider.ts', 'lib/notes.ts'],
-  places: [[1, 1, 0, 1], [10, 1, 1, 5], [10, 20, 1, 6], [12, 1, 2, 40], [14, 1, 0, 9]],
+  // On the lines 1, 10, 12 and 14.
+  places: `1 0 1${'\n'.repeat(9)}1 1 5;k 1 6\n\n1 2 14\n\n1 0 9`,
 };
 const { definedAt, located, thrownAt } = await import(bundle);
 delete globalThis.larderOrigins;
@@ -48,7 +49,7 @@ test('a stack has places in the source', () => {
 });
 
 test('the places of another bundle', () => {
-  const bundle = { file: '<input>', origins: { names: [null, 'provider.js'], places: [[1, 1, 0, 1], [3, 1, 1, 7]] } };
+  const bundle = { file: '<input>', origins: { names: [null, 'provider.js'], places: '1 0 1\n\n1 1 7' } };
   const error = { stack: 'Error: x\n    at sdk (<input>:1:9)\n    at run (<input>:4:2)' };
   assert.equal(thrownAt(error, bundle), ' (provider.js:7)');
   assert.equal(located(error.stack, bundle), 'Error: x\n    at sdk (larder-provider)\n    at run (provider.js:7)');

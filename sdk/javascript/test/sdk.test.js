@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { toError, Failed, Invalid, NotFound, NotModified } from '../src/errors.js';
+import { toError, Failed, FileNotFound, Invalid, NotFound, NotModified } from '../src/errors.js';
 import { description, matchGreedy, matchUri } from '../src/greedy.js';
 import { matching, paginate } from '../src/page.js';
 import { Request } from '../src/request.js';
@@ -38,9 +38,72 @@ test('a page ends early if its entries are slow', (t) => {
   assert.deepEqual([page.entries.length, page.nextCursor], [2, 'n:1']);
 });
 
+test('an array is searched for the cursor', () => {
+  let compared = 0;
+  const entries = Array.from({ length: 50_000 }, (_, n) => ({
+    get uri() {
+      compared++;
+      return `n:${String(n).padStart(5, '0')}`;
+    },
+  }));
+  const page = paginate(entries, { limit: 3, cursor: 'n:40000' });
+  assert.ok(compared < 40, `${compared} comparisons`);
+  assert.deepEqual([page.entries.map(({ uri }) => uri), page.nextCursor], [['n:40001', 'n:40002', 'n:40003'], 'n:40003']);
+  assert.deepEqual(paginate(entries, { limit: 3, cursor: 'n:49999' }), { entries: [] });
+});
+
+test('a function begins after the cursor', () => {
+  let created = 0;
+  function* numbers(after) {
+    for (let n = after === undefined ? 0 : Number(after.slice(2)); n < 50_000; n++) {
+      created++;
+      yield { uri: `n:${String(n).padStart(5, '0')}` };
+    }
+  }
+  const found = [];
+  let pages = 0;
+  for (let cursor = null; cursor !== undefined; pages++) {
+    const page = paginate(numbers, { limit: 1000, cursor });
+    found.push(...page.entries);
+    cursor = page.nextCursor;
+  }
+  assert.deepEqual([found.length, found.at(-1).uri, new Set(found.map(({ uri }) => uri)).size], [50_000, 'n:49999', 50_000]);
+  // One entry more at both ends of each page.
+  assert.ok(created < 50_000 + 2 * pages, `${created} entries`);
+});
+
+test('entries that are created again for each page are reported', (t) => {
+  let now = 0;
+  t.mock.method(Date, 'now', () => now);
+  function* slow() {
+    for (let n = 0; n < 6; n++) {
+      now += 80;
+      yield { uri: `n:${n}` };
+    }
+  }
+  const warnings = [];
+  const warn = (text) => warnings.push(text);
+  paginate(slow(), { limit: 1, cursor: 'n:1' }, warn);
+  assert.deepEqual(warnings, []);
+  paginate(slow(), { limit: 1, cursor: 'n:3' }, warn);
+  assert.match(warnings.join(), /created 4 entries again in 0.4 s/);
+});
+
 test('a completion has at most a hundred values', () => {
   const { values, total, more } = matching(Array.from({ length: 150 }, (_, n) => String(n)), '');
   assert.deepEqual([values.length, total, more], [100, 150, true]);
+});
+
+test('a missing file leaves a trace', () => {
+  const log = [];
+  const logged = (...given) => log.push(given);
+  const missing = new FileNotFound('cannot read /notes/x: no-entry');
+  assert.deepEqual(toError(missing, 'read', logged), { tag: 'not-found' });
+  assert.match(log[0][0], /^read: not found, because of cannot read \/notes\/x: no-entry \(.*sdk\.test\.js:\d+\)$/);
+  assert.equal(log[0][1], 'debug');
+  const { tag, val } = toError(missing, 'list', logged);
+  assert.match(`${tag} ${val}`, /^failed cannot read \/notes\/x: no-entry \(.*sdk\.test\.js:\d+\)$/);
+  assert.equal(log.length, 1);
 });
 
 test('encoding and decoding round-trip, and invalid UTF-8 is rejected', () => {

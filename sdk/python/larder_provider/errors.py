@@ -1,8 +1,10 @@
 """Errors that a provider can raise. The caller sees the text, so it should say how to solve the problem."""
 
+import os
 import traceback
 from typing import Callable
 
+from . import host
 from .location import raised_at
 
 
@@ -53,7 +55,7 @@ def to_error(error: BaseException, name: str, log: Callable[[str], None]) -> Err
         case Error():
             return error
         case FileNotFoundError() | NotADirectoryError():
-            return NotFound()
+            return _missing_file(error, name)
         case PermissionError():
             return Denied(str(error))
         case TimeoutError() | InterruptedError() | BlockingIOError():
@@ -61,6 +63,30 @@ def to_error(error: BaseException, name: str, log: Callable[[str], None]) -> Err
         case _:
             log(f"uncaught exception in {name}:\n" + "".join(traceback.format_exception(error)))
             return Failed(": ".join(filter(None, [type(error).__name__, message(error)])) + raised_at(error))
+
+
+def _missing_file(error: OSError, name: str) -> Error:
+    """In `read`, a file that does not exist is a resource that does not exist. Elsewhere, it is a failure."""
+    is_granted = _is_in_granted_folder(error.filename)
+    hint = "" if is_granted else "; no granted folder contains it"
+    reason = f"{message(error)}{hint}{raised_at(error)}"
+    if name != "read":
+        return Failed(reason)
+    log = host.debug if is_granted else host.warn
+    log(f"read: not found, because of {type(error).__name__}: {reason}")
+    return NotFound()
+
+
+def _is_in_granted_folder(file) -> bool:
+    """Whether a folder exists that contains this file. Folders that are not granted do not exist."""
+    if not isinstance(file, str) or not os.path.isabs(file):
+        return True
+    folder = os.path.dirname(file)
+    while not os.path.isdir(folder):
+        if folder == os.path.dirname(folder):
+            return False
+        folder = os.path.dirname(folder)
+    return True
 
 
 def message(error: BaseException) -> str:

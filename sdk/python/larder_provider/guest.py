@@ -1,5 +1,11 @@
 """Implements the exported functions of the contract and converts their values. Only available in components."""
 
+# Python looks these up by name when a program connects to a host by its name. A component has only what was imported
+# when it was built.
+import encodings.idna
+import encodings.punycode
+import sys
+
 from wit_world import exports
 from wit_world.exports import resource_provider as out
 from wit_world.imports import provider_types as types
@@ -22,9 +28,39 @@ from .provider import description
 from .tools import declared_tools
 from .values import CompletionRequest, Match, Query, Request, Variable
 
+# What Python's audit hooks call the beginning of a use of the network.
+_NETWORK_EVENTS = {
+    "socket.__new__",
+    "socket.getaddrinfo",
+    "socket.gethostbyaddr",
+    "socket.gethostbyname",
+    "socket.getnameinfo",
+}
+# Libraries that open a socket while they are imported.
+_PROBES_NETWORK = "urllib3"
+
+_is_exported = False
+
+
+def _refuse_network(event: str, arguments: tuple) -> None:
+    """Refuses the network until the provider is exported. The C library keeps a handle from its first use, which would
+    become part of the component, where it is not valid: every later connection would end the guest."""
+    if event in _NETWORK_EVENTS and not _is_exported:
+        raise OSError("the network cannot be used at the top level of a module: it runs when the component is built")
+
+
+if _PROBES_NETWORK in sys.modules and sys.modules["socket"].has_ipv6:
+    raise RuntimeError(
+        f"import `larder_provider` before `{_PROBES_NETWORK}`, which `requests` imports: `{_PROBES_NETWORK}` opens a "
+        "socket while it is imported, and no socket would work in the component"
+    )
+sys.addaudithook(_refuse_network)
+
 
 def classes(provider) -> dict[str, type]:
     """The classes that componentize-py looks for, depending on the world."""
+    global _is_exported
+    _is_exported = True
     classes = {"ResourceProvider": _resources(provider)}
     if completion_provider:
         classes["CompletionProvider"] = _completions(provider)

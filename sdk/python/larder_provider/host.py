@@ -102,7 +102,8 @@ def progress(done: float, total: float | None = None, message: str | None = None
 
 
 def cancelled() -> bool:
-    """Whether the request was cancelled. Long loops should check it."""
+    """Whether the request was cancelled. The host usually ends a call at once when its client cancels it or leaves, so
+    that this function returns nothing any more, and neither `finally` nor `except` run. Do not rely on either."""
     return bool(_host and _host.cancelled())
 
 

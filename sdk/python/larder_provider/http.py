@@ -1,5 +1,5 @@
 """Outgoing HTTP requests through the host, limited to the hosts that the operator granted. (`urllib` and similar
-modules do not work in a component, because they need sockets.)"""
+modules need the grant `tcp`, and have no TLS in a component.)"""
 
 import json as _json
 import math

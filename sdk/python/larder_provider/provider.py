@@ -2,11 +2,14 @@
 
 import math
 import time
-from collections.abc import Iterable, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from operator import attrgetter
 
 from .check import call
 from .errors import NotFound
+from .host import warn
 from .interaction import (
     ArgumentQuery,
     Block,
@@ -125,21 +128,44 @@ def description(provider: Provider) -> Description:
     return replace(described, claims=list(dict.fromkeys([*described.claims, *claims])))
 
 
-def paginate(entries: Iterable[Entry], query: Query) -> EntryPage:
+def paginate(entries: Iterable[Entry] | Callable[[str | None], Iterable[Entry]], query: Query) -> EntryPage:
     """Returns one page of a list that is sorted by URI: the entries after the query's cursor that match its hints.
 
     The cursor is the last URI of the previous page. If the list changes between two pages, entries that are in the
     list all the time are neither repeated nor lost. If `entries` is a slow iterator, the page ends early, so that the
-    list is not skipped because it is too late."""
+    list is not skipped because it is too late.
+
+    Each page is a call of its own. A sequence is searched for the cursor, but an iterator has to create all entries
+    before the cursor again, so that a long list takes quadratic time. For a long list, pass a function: it is called
+    with the cursor, or None for the first page, and returns the entries after it. It may return earlier entries too."""
+    after = query.cursor
+    rest = entries(after) if callable(entries) else entries
+    if isinstance(rest, Sequence) and after is not None:
+        first = bisect_right(rest, after, key=attrgetter("uri"))
+        rest = map(rest.__getitem__, range(first, len(rest)))
     limit = max(query.limit, 1)
     page: list[Entry] = []
+    start = time.monotonic()
     end = math.inf
-    for entry in entries:
-        if (query.cursor is None or entry.uri > query.cursor) and query.wants(entry):
+    skipped = 0
+    for entry in rest:
+        if after is not None and entry.uri <= after:
+            skipped += 1
+        elif query.wants(entry):
             now = time.monotonic()
             if not page:
+                _warn_about_skipping(skipped, now - start)
                 end = now + _MAX_PAGE_SECONDS
             elif len(page) == limit or now > end:
                 return EntryPage(page, next_cursor=page[-1].uri)
             page.append(entry)
     return EntryPage(page)
+
+
+def _warn_about_skipping(entries: int, seconds: float) -> None:
+    """A list that takes this long before its page begins will be too late a few pages later."""
+    if entries and seconds > _MAX_PAGE_SECONDS:
+        warn(
+            f"paginate created {entries} entries again in {seconds:.1f} s to find its cursor: "
+            "pass a function that begins after the cursor"
+        )

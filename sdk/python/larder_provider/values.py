@@ -192,6 +192,10 @@ class Request:
             raise Invalid(f"the URI has no value for `{name}`")
         return ",".join(values)
 
+    def optional_var(self, name: str, default: str | None = None) -> str | None:
+        """The value of a variable that the URI may omit, such as `page` of `{?page}`, or the default value. As `var`."""
+        return self.var(name) if self.vars(name) else default
+
     def vars(self, name: str) -> list[str]:
         """All values of a variable that is a list or a map."""
         return [variable.value for variable in self._variables(name)]

@@ -2,10 +2,13 @@
 
 import importlib
 import json
+import os
+import subprocess
 import sys
 import unittest
 from dataclasses import astuple, dataclass, make_dataclass
 from enum import Enum
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from unittest.mock import patch
 
@@ -162,6 +165,53 @@ def instances(provider, modules):
     with patch.dict(sys.modules, modules):
         guest = importlib.import_module("larder_provider.guest")
         return {name: exported() for name, exported in guest.classes(provider()).items()}
+
+
+class Network(unittest.TestCase):
+    """In processes of their own, because an audit hook stays."""
+
+    def run_with_bindings(self, *lines):
+        """Runs a program while a component is built, without the modules that other tests imported."""
+        begin = ["import sys", "import test_guest", "sys.modules.update(test_guest.bindings(True))"]
+        begin += ["for name in [name for name in sys.modules if name.startswith(('larder', 'encodings.'))]:"]
+        begin += ["    del sys.modules[name]"]
+        words = [sys.executable, "-B", "-c", "\n".join([*begin, *lines])]
+        here = Path(__file__).parent
+        environment = os.environ | {"PYTHONPATH": f"{here}:{here.parent}"}
+        return subprocess.run(words, env=environment, capture_output=True, text=True)
+
+    def test_a_socket_at_the_top_level_is_refused(self):
+        ran = self.run_with_bindings(
+            "import socket",
+            "import larder_provider",
+            "for use in [lambda: socket.socket(socket.AF_INET6), lambda: socket.getaddrinfo('127.0.0.1', 80)]:",
+            "    try:",
+            "        use()",
+            "        print('used')",
+            "    except OSError as error:",
+            "        print(str(error).split(':')[0])",
+            "class Empty(larder_provider.Provider):",
+            "    pass",
+            "larder_provider.export(Empty)",
+            "socket.socket().close()",
+            "print(socket.getaddrinfo('127.0.0.1', 80)[0][4][0])",
+        )
+        refused = "the network cannot be used at the top level of a module\n"
+        self.assertEqual((ran.stdout, ran.stderr), (f"{refused}{refused}127.0.0.1\n", ""))
+
+    def test_a_library_that_used_the_network_before_is_reported(self):
+        loaded = ["import socket", "sys.modules['urllib3'] = sys"]
+        ran = self.run_with_bindings(*loaded, "import larder_provider")
+        self.assertIn("RuntimeError: import `larder_provider` before `urllib3`", ran.stderr)
+        ran = self.run_with_bindings(*loaded, "socket.has_ipv6 = False", "import larder_provider")
+        self.assertEqual(ran.stderr, "")
+
+    def test_a_component_contains_the_encoding_of_host_names(self):
+        ran = self.run_with_bindings(
+            "import larder_provider",
+            "print([name in sys.modules for name in ('encodings.idna', 'encodings.punycode')])",
+        )
+        self.assertEqual((ran.stdout, ran.stderr), ("[True, True]\n", ""))
 
 
 class Exports(unittest.TestCase):

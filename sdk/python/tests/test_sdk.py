@@ -3,6 +3,7 @@
 import math
 import sys
 import unittest
+from collections.abc import Sequence
 from types import SimpleNamespace
 from unittest.mock import patch
 
@@ -11,6 +12,7 @@ from larder_provider import (
     Content,
     Details,
     Entry,
+    Failed,
     Invalid,
     Match,
     NotFound,
@@ -26,6 +28,7 @@ from larder_provider import (
     http,
     key_value,
     paginate,
+    provider,
 )
 from larder_provider.errors import to_error
 from larder_provider.provider import description
@@ -64,12 +67,64 @@ class Pages(unittest.TestCase):
         self.assertEqual((len(page.entries), page.next_cursor), (2, "n:1"))
 
 
+    def test_a_sequence_is_searched_for_the_cursor(self):
+        created = []
+
+        class Numbers(Sequence):
+            def __len__(self):
+                return 50_000
+
+            def __getitem__(self, n):
+                if not 0 <= n < len(self):
+                    raise IndexError
+                created.append(n)
+                return Entry(f"n:{n:05}", "")
+
+        page = paginate(Numbers(), Query("n:40000", 3))
+        self.assertEqual([entry.uri for entry in page.entries], ["n:40001", "n:40002", "n:40003"])
+        self.assertEqual(page.next_cursor, "n:40003")
+        self.assertLess(len(created), 30)
+        self.assertEqual(paginate(Numbers(), Query("n:49999", 3)).entries, [])
+
+    def test_a_function_begins_after_the_cursor(self):
+        created = []
+
+        def numbers(after):
+            for n in range(int(after[2:]) if after else 0, 50_000):
+                created.append(n)
+                yield Entry(f"n:{n:05}", "")
+
+        pages = [paginate(numbers, Query(limit=1000))]
+        while pages[-1].next_cursor:
+            pages.append(paginate(numbers, Query(pages[-1].next_cursor, 1000)))
+        self.assertEqual([entry.uri for page in pages for entry in page.entries], [f"n:{n:05}" for n in range(50_000)])
+        # One entry more at both ends of each page.
+        self.assertLess(len(created), 50_000 + 2 * len(pages))
+
+    def test_entries_that_are_created_again_for_each_page_are_reported(self):
+        now = 0.0
+
+        def slow():
+            nonlocal now
+            for n in range(6):
+                now += 0.08
+                yield Entry(f"n:{n}", "")
+
+        with patch("time.monotonic", lambda: now), patch.object(provider, "warn") as warn:
+            paginate(slow(), Query("n:1", 1))
+            warn.assert_not_called()
+            paginate(slow(), Query("n:3", 1))
+        self.assertIn("created 4 entries again in 0.4 s", warn.call_args[0][0])
+
+
 class Requests(unittest.TestCase):
     def test_a_request_returns_the_values_of_its_template(self):
         request = Request("n:7", Match("n:{id}", [("id", "7")]))
         self.assertEqual(request.var("id"), "7")
         self.assertRaises(Invalid, request.var, "other")
         self.assertRaises(NotFound, Request("n:7").var, "id")
+        self.assertEqual([request.optional_var(name) for name in ("id", "other")], ["7", None])
+        self.assertEqual(request.optional_var("other", "1"), "1")
 
     def test_lists_and_maps_of_a_template(self):
         values = [("n", "1"), ("n", "2"), Variable("q", "x", "a"), Variable("q", "y", "b")]
@@ -129,6 +184,26 @@ class Errors(unittest.TestCase):
         self.check(FileNotFoundError(2, "x"), "NotFound", "")
         self.check(PermissionError("x"), "Denied", "x")
         self.check(TimeoutError("x"), "Unavailable", "x")
+
+    def test_a_missing_file_leaves_a_trace(self):
+        def opened(path, name):
+            try:
+                open(path)
+            except FileNotFoundError as error:
+                return to_error(error, name, self.fail)
+
+        with patch.object(host, "debug") as debug:
+            self.assertIsInstance(opened("/gone/x", "read"), NotFound)
+        logged = r"^read: not found, because of FileNotFoundError: .*'/gone/x' \(.*test_sdk.py:"
+        self.assertRegex(debug.call_args[0][0], logged)
+        # In a component, only granted folders exist.
+        with patch.object(host, "warn") as warn, patch("os.path.isdir", lambda folder: folder == "/notes"):
+            self.assertIsInstance(opened("/gone/x", "read"), NotFound)
+            self.assertIn("'/gone/x'; no granted folder contains it (", warn.call_args[0][0])
+            failed = opened("/gone", "list")
+            self.assertIsInstance(failed, Failed)
+            self.assertRegex(str(failed), r"'/gone'; no granted folder contains it \(.*test_sdk.py:")
+            self.assertNotIn("granted", str(opened("/notes/a/b", "list")))
 
     def test_unknown_exceptions_are_failures_with_a_logged_traceback(self):
         self.check(KeyError("x"), "Failed", "KeyError: 'x'", logged=True)

@@ -30,6 +30,8 @@ pub(crate) struct Language {
     pub(super) error_location: Option<&'static str>,
     /// The text in the log about a guest that ends itself.
     pub(super) exit_message: &'static str,
+    /// Whether the trial connects to a host with the sockets of its language.
+    pub(super) has_sockets: bool,
     pub(super) development: Option<Development>,
 }
 
@@ -77,6 +79,7 @@ const PYTHON: Language = Language {
     // The class of the provider is not in the main module of the component.
     trial: "trial.py",
     error_location: Some("trial.py"),
+    has_sockets: true,
     development: Some(Development {
         failure: "raise ValueError(\"broken\")",
         message: "ValueError: broken",
@@ -117,6 +120,7 @@ const fn make(name: &'static str, source: &'static str, install_tools: Install) 
         trial: source,
         error_location: None,
         exit_message: "last words",
+        has_sockets: false,
         development: None,
     }
 }

@@ -43,7 +43,7 @@ pub(super) fn check_workspace(output: &Output, language: &'static Language) -> R
     let mut build = command("npm");
     check_message(
         build.args(["run", "build"]).current_dir(&here),
-        "componentize-qjs is not installed",
+        "esbuild is not installed",
     )?;
     replace(
         &here.join("package.json"),

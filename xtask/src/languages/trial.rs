@@ -41,6 +41,9 @@ pub(super) const CASES: [(&str, bool, &str); 13] = [
     ("nothing", false, "Resource not found"),
 ];
 
+/// The case of languages with sockets.
+const SOCKET_CASE: (&str, bool, &str) = ("socket", true, web::BODY);
+
 /// A project whose source is replaced by the trial, with a configuration that has the necessary grants.
 pub(super) struct Trial<'a> {
     project: &'a Project<'a>,
@@ -83,11 +86,14 @@ impl<'a> Trial<'a> {
         format!(
             "plugins = \"plugins\"\nstate_dir = \"state\"\n[admin]\nlisten = \"off\"\n\
              [provider.{name}]\nhosts = [{{ host = \"{granted}\", private = true }}]\n\
+             tcp = [{{ host = \"{ip}\", port = {port}, private = true }}]\n\
              limits = {{ cpu_time = \"600ms\", timeout = \"60s\" }}\n\
              dirs = [{{ host = \"folder\", guest = \"/folder\" }}]\nkey_value = [\"shared\"]\n\
              settings = {{ granted = \"{granted}/\", elsewhere = \"{elsewhere}/\" }}\n",
             name = self.project.name,
             granted = self.granted.url(),
+            ip = self.granted.address().ip(),
+            port = self.granted.address().port(),
             elsewhere = self.elsewhere.url(),
         )
     }
@@ -172,7 +178,8 @@ impl<'a> Trial<'a> {
     }
 
     fn check_cases(&self, server: &RunningServer) -> Result<()> {
-        for (path, expect_success, expected) in CASES {
+        let socket_case = self.project.language.has_sockets.then_some(SOCKET_CASE);
+        for (path, expect_success, expected) in CASES.into_iter().chain(socket_case) {
             let (success, text) = self.read(server, path)?;
             let expected = expected.replace("`trial`", &format!("`{}`", self.project.name));
             let is_expected =

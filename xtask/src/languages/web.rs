@@ -32,6 +32,10 @@ impl WebServer {
         Ok(Self { address, requests })
     }
 
+    pub(super) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
     pub(super) fn url(&self) -> String {
         format!("http://{}", self.address)
     }

@@ -58,3 +58,20 @@ bool larder_read(larder_request *request, larder_reading *answer, larder_error *
   larder_answer_text(answer, text.ptr, text.len, "text/plain", NULL);
   return true;
 }
+
+#ifdef LARDER_NATIVE
+/* `make native-test` compiles this file as a program for this machine, with a stand-in for the host. */
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+int main(void) {
+  const char *ada[] = {"who", "Ada", NULL};
+  int error;
+  assert(strcmp(larder_test_read(HELLO, NULL, NULL, &error), "Hello, world!\n") == 0);
+  assert(strcmp(larder_test_read("@NAME@://hello/Ada", HELLO_WHO, ada, &error), "Hello, Ada!\n") == 0);
+  assert(!larder_test_read("@NAME@://nothing", NULL, NULL, &error) && error == LARDER_NOT_FOUND);
+  puts("the functions return greetings");
+}
+#endif

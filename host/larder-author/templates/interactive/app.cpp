@@ -108,3 +108,19 @@ class Greetings : public larder::Provider {
 };
 
 LARDER_PROVIDER(Greetings);
+
+#ifdef LARDER_NATIVE
+// `make native-test` compiles this file as a program for this machine, with a stand-in for the host.
+
+#include <cassert>
+#include <cstdio>
+
+int main() {
+  const char *ada[] = {"who", "Ada", nullptr};
+  int error = 0;
+  assert(larder_test_read(HELLO, nullptr, nullptr, &error) == std::string("Hello, world!\n"));
+  assert(larder_test_read("@NAME@://hello/Ada", HELLO_WHO, ada, &error) == std::string("Hello, Ada!\n"));
+  assert(!larder_test_read("@NAME@://nothing", nullptr, nullptr, &error) && error == LARDER_NOT_FOUND);
+  std::puts("the functions return greetings");
+}
+#endif

@@ -124,3 +124,26 @@ fn entry() -> Entry {
 
 // The optional interfaces that are exported.
 larder_provider::export!(Greetings: tools, prompts, search, settings);
+
+/// Native tests: `cargo test --lib` needs neither a component nor `larder`.
+#[cfg(test)]
+mod tests {
+    use larder_provider::Body;
+
+    use super::*;
+
+    /// Calls the function as a server does, which also finds the template and the values of its variables.
+    fn read(request: Request) -> Result<Body> {
+        let reading = Greetings::new()?.read(&request)?;
+        Ok(reading.contents[0].body.clone())
+    }
+
+    #[test]
+    fn returns_greetings() {
+        let text = |text: &str| Ok(Body::Text(text.into()));
+        let ada = Request::new("@NAME@://hello/Ada").matched(HELLO_WHO, &[("who", "Ada")]);
+        assert_eq!(read(Request::new(HELLO)), text("Hello, world!\n"));
+        assert_eq!(read(ada), text("Hello, Ada!\n"));
+        assert_eq!(read(Request::new("@NAME@://nothing")), Err(Error::NotFound));
+    }
+}

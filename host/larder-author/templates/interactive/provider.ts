@@ -1,7 +1,7 @@
 // @NAME@: an example provider that serves greetings, with a tool, a prompt, a search and a setting. Replace them with your
 // own.
 //
-// It runs in QuickJS, which has the whole language but few web APIs (no console, URL, TextDecoder, fetch).
+// It runs in QuickJS, which has the whole language but few web APIs (no fetch and no timers).
 
 import {
   defineProvider,

@@ -1,6 +1,6 @@
 // @NAME@: an example provider that serves greetings. Replace them with your own resources.
 //
-// It runs in QuickJS, which has the whole language but few web APIs (no console, URL, TextDecoder, fetch).
+// It runs in QuickJS, which has the whole language but few web APIs (no fetch and no timers).
 
 import { defineProvider, NotFound, paginate, setting } from "larder-provider";
 

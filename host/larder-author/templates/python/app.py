@@ -1,6 +1,7 @@
 """@NAME@: an example provider that serves greetings. Replace them with your own resources.
 
-All imports must be at the top of the file: they run when the component is built.
+All imports must be at the top of the file: they run when the component is built. Import `larder_provider` first: some
+packages open a socket while they are imported, which must be refused.
 """
 
 from larder_provider import Content, Description, Entry, NotFound, Provider, Template, export, paginate, setting

@@ -1,4 +1,6 @@
-"""Builds the component and tests it with `larder read`."""
+"""Tests the functions of the provider, then builds the component and tests it with `larder read`.
+
+`python test_provider.py Functions` tests only the functions, which takes less than a second and needs no `larder`."""
 
 import os
 import shutil
@@ -8,12 +10,28 @@ import tomllib
 import unittest
 from pathlib import Path
 
+from larder_provider import Match, NotFound, Request
+
+import app
+
 HERE = Path(__file__).parent
 # The build commands and the component.
 PROJECT = tomllib.loads((HERE / "larder-dev.toml").read_text())
 
 
-class Greetings(unittest.TestCase):
+class Functions(unittest.TestCase):
+    def read(self, uri, template=None, **values):
+        """Calls the function as a server does, which also finds the template and the values of its variables."""
+        matched = Match(template, list(values.items())) if template else None
+        return app.Greetings().read(Request(uri, matched)).body
+
+    def test_greetings(self):
+        self.assertEqual(self.read("@NAME@://hello"), "Hello, world!\n")
+        self.assertEqual(self.read("@NAME@://hello/Ada", "@NAME@://hello/{who}", who="Ada"), "Hello, Ada!\n")
+        self.assertRaises(NotFound, self.read, "@NAME@://nothing")
+
+
+class Component(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.plugins = tempfile.TemporaryDirectory()

@@ -9,6 +9,14 @@ use crate::{Caller, Level};
 thread_local! {
     static SETTINGS: RefCell<HashMap<String, String>> = RefCell::default();
     static END: Cell<Option<Instant>> = const { Cell::new(None) };
+    #[cfg(test)]
+    static LAST_MESSAGE: RefCell<String> = RefCell::default();
+}
+
+/// The message that was logged last on this thread.
+#[cfg(test)]
+pub(crate) fn last_message() -> String {
+    LAST_MESSAGE.with_borrow(Clone::clone)
 }
 
 /// Sets a setting for tests on this thread. Only available on native targets.
@@ -37,6 +45,8 @@ pub(super) fn setting(name: &str) -> Option<String> {
 }
 
 pub(super) fn log(level: Level, message: &str) {
+    #[cfg(test)]
+    LAST_MESSAGE.set(message.to_owned());
     eprintln!("{level:?}: {message}");
 }
 

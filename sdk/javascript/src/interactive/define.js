@@ -1,5 +1,6 @@
 // Defines the provider of a component with tools, prompts, search and settings.
 
+import { startConsole } from '../define.js';
 import { log, setting as configured } from '../host.js';
 
 import { createExports } from './exports.js';
@@ -7,7 +8,8 @@ import { declare, read } from './settings.js';
 
 /** Creates the exports of a component from a provider. Only `read` is required. */
 export function defineProvider(provider) {
-  const exports = createExports(provider, (text) => log('error', text));
+  startConsole();
+  const exports = createExports(provider, (text, level = 'error') => log(level, text));
   declare(exports.settingsProvider.settings());
   return exports;
 }

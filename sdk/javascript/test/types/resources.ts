@@ -55,6 +55,9 @@ const template: Template = { uriTemplate: 'n:{id}', name: 'a note', details: { m
 const content: Content = { body: new Uint8Array(3), uri: 'n:1', metadata: {} };
 const reading: Reading = { contents: [content, { body: 'x' }], version: 'v', freshness: { ttlMs: 5, scope: 'caller' } };
 
+export const long = (query: Query): EntryPage => paginate(() => [entry].values(), query);
+export const after = (query: Query): EntryPage => paginate((cursor) => [{ ...entry, uri: cursor ?? 'n:1' }], query);
+
 // All functions, as arrow functions and as methods, with all kinds of results.
 export const { resourceProvider, completionProvider, versionProvider } = defineProvider({
   describe: () => ({ title: 'Notes', version: '1', summary: 's', instructions: 'i', claims: ['n:'] }),
@@ -64,7 +67,8 @@ export const { resourceProvider, completionProvider, versionProvider } = defineP
   matchUri: (uri) => matchGreedy('n:{path}', uri),
   read(request) {
     request.unlessKnown('v1');
-    const values: string[] = [request.uri, request.var('id'), ...request.vars('tag'), ...Object.values(request.map('at'))];
+    const page: string = request.optionalVar('page', '1') + (request.optionalVar('size')?.length ?? 0);
+    const values: string[] = [request.uri, page, request.var('id'), ...request.vars('tag'), ...Object.values(request.map('at'))];
     const variable = request.matched?.variables[0];
     const key: string | null | undefined = variable?.key;
     if (request.template !== 'n:{id}') throw new NotFound(key ?? 'none');
