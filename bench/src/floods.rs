@@ -143,8 +143,8 @@ impl Flood {
     }
 }
 
-/// Arguments for the tool `unevaluated` of the guest `hostile_tools`. Their validation is ended by its limit of effort, or
-/// by the deadline of the call.
+/// Arguments for the tool `unevaluated` of the guest `hostile_tools`. Their validation is ended by its limit of effort,
+/// or by the deadline of the call.
 fn expensive_arguments() -> Value {
     let members: Vec<String> = (0..50).map(|number| format!("a{number}")).collect();
     let wide = || {
@@ -229,8 +229,8 @@ fn measure_flood(setup: &Setup, flood: Flood, rounds: usize, times: Times) -> Re
 }
 
 impl Teams {
-    /// Starts a server with the teams `quiet` and `busy`, each with a token. Its limits are the defaults, except that calls
-    /// may last as long as the measurement, and that one provider may use all calls of its team.
+    /// Starts a server with the teams `quiet` and `busy`, each with a token. Its limits are the defaults, except that
+    /// calls may last as long as the measurement, and that one provider may use all calls of its team.
     fn start(setup: &Setup, flood: Flood) -> Result<Self> {
         let dir = setup.scratch.join("floods");
         if dir.exists() {

@@ -49,7 +49,7 @@ pub(crate) struct Window {
     pub(crate) wall: Duration,
     /// CPU time of the server.
     pub(crate) cpu: Duration,
-    /// In microseconds, sorted.
+    /// The latencies in microseconds, sorted.
     pub(crate) latencies: Vec<u32>,
 }
 

@@ -61,7 +61,7 @@ pub(crate) fn measure(setup: &Setup) -> Result<Option<Names>> {
     }))
 }
 
-/// Waits until the server has nothing to do: files are read again some seconds after the start.
+/// Waits until the server has no work: files are read again some seconds after the start.
 fn wait_until_idle(server: &Server) -> Result<()> {
     let (start, mut quiet) = (Instant::now(), 0);
     while start.elapsed() < TIMEOUT {

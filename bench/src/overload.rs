@@ -15,11 +15,11 @@ use crate::process::Server;
 use crate::setup::{MAX_CONNECTIONS, ProviderSetup, Setup};
 use crate::wire;
 
-/// Connections whose requests are accepted. With the pause, they leave the server mostly idle: on a saturated
-/// server, the measurement would show only the length of its queue.
+/// Connections whose requests are accepted. With the pause, the server is mostly idle. On a saturated server, the
+/// measurement would only show the length of the queue.
 const ACCEPTED: usize = 32;
 const PAUSE: Duration = Duration::from_millis(8);
-/// Connections of the flood; each sends as fast as it can.
+/// Connections of the flood. Each connection sends as fast as it can.
 const FLOODING: usize = 32;
 /// The flood starts after this time, when the accepted connections are open.
 const FLOOD_DELAY: Duration = Duration::from_millis(150);
@@ -28,7 +28,7 @@ const STOP_CHECK: Duration = Duration::from_millis(20);
 /// Limits of a provider that never responds during the measurement.
 const SLOW: &str = "[provider.slow.limits]\nconcurrency = 4\nqueue_length = 4\nqueue_timeout = \"1h\"\ntimeout = \"1h\"\n";
 
-/// What the flood consists of.
+/// The kinds of floods.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Flood {
     /// Connections beyond the limit. They are refused with status 503.
@@ -41,7 +41,7 @@ pub(crate) enum Flood {
 #[derive(Debug)]
 pub(crate) struct FloodResult {
     pub(crate) flood: Flood,
-    /// For each round: the window without and the window with the flood.
+    /// For each round: the window without the flood and the window with the flood.
     pub(crate) windows: Vec<(Window, Window)>,
     /// For each round: refused requests per second of wall time.
     pub(crate) refused_per_second: Vec<f64>,
@@ -144,8 +144,8 @@ fn with_flood<T>(
     Ok((result, per_second))
 }
 
-/// Runs the flood on the current thread, with a lower priority than the measuring thread, so that the
-/// measured latency is that of the server and not of the load generator.
+/// Runs the flood on the current thread, with a lower priority than the measuring thread, so that the measured latency
+/// is the latency of the server, without the load generator.
 fn run(
     flood: Flood,
     address: SocketAddr,
@@ -174,8 +174,8 @@ fn run(
     })
 }
 
-/// Sends requests in an endless loop. A connection that is accepted although it is part of the flood took the
-/// slot of a measuring connection, and is closed.
+/// Sends requests in an endless loop. If a connection of the flood is accepted, it took the slot of a measuring
+/// connection, so it is closed.
 async fn flood_connection(
     address: SocketAddr,
     (bytes, refusal): (Vec<u8>, &[u8]),
@@ -187,7 +187,7 @@ async fn flood_connection(
             Some(connection) => connection,
             None => Connection::open(address).await?,
         };
-        // The server responds with 503 to a limited number of excess connections and closes all others at
+        // The server responds with 503 to a limited number of excess connections and closes all other connections at
         // once.
         let Ok((status, body)) = connection.send(&bytes).await else {
             refused.fetch_add(1, Relaxed);

@@ -1,5 +1,5 @@
-//! Server processes under measurement. Each runs on the first core, unless the compiler is measured, and is killed when
-//! its handle is dropped.
+//! Server processes under measurement. Each process runs on the first core, unless the compiler is measured. It is
+//! killed when its handle is dropped.
 
 use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;
@@ -40,7 +40,7 @@ impl Server {
             }
             output.push_str(&line);
         };
-        // Later output has to be read, or the server would block on a full pipe.
+        // Later output has to be read, because the server would otherwise block on a full pipe.
         std::thread::spawn(move || std::io::copy(&mut lines, &mut std::io::sink()));
         Ok(Self { child, address })
     }
@@ -66,11 +66,11 @@ impl Server {
     pub(crate) fn has_child(&self) -> Result<bool> {
         let parent = self.child.id().to_string();
         for process in std::fs::read_dir("/proc")? {
-            // It may have ended since the directory was listed. Other entries have no such file.
+            // The process may have ended since the directory was listed. Other entries have no such file.
             let Ok(stat) = std::fs::read_to_string(process?.path().join("stat")) else {
                 continue;
             };
-            // The name before it can contain spaces and parentheses.
+            // The name before these fields can contain spaces and parentheses.
             let after_name = stat
                 .rsplit_once(") ")
                 .map(|(_, rest)| rest.split(' ').nth(1));
@@ -81,7 +81,7 @@ impl Server {
         Ok(false)
     }
 
-    /// Proportional set size in bytes: what it shares with other processes is divided by their number.
+    /// Proportional set size in bytes: memory that is shared with other processes is divided by their number.
     pub(crate) fn proportional_memory(&self) -> Result<u64> {
         let rollup = std::fs::read_to_string(format!("/proc/{}/smaps_rollup", self.child.id()))?;
         let line = rollup
@@ -106,7 +106,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Both fail if the process has already ended, which is fine.
+        // Both calls fail if the process has already ended, which is no problem.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -115,9 +115,9 @@ impl Drop for Server {
 /// The cores on which a process runs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Cores {
-    /// The load generator has the second one.
+    /// The first core. The load generator runs on the second core.
     First,
-    /// All of them, for what the compiler does.
+    /// All cores, for measurements of the compiler.
     All,
 }
 
@@ -134,8 +134,8 @@ fn spawn(command: &mut Command, cores: Cores) -> Result<Child> {
     child
 }
 
-/// Pins this thread, and the threads and processes that it starts, to the second core. With a single core,
-/// everything shares it.
+/// Pins this thread, and the threads and processes that it starts, to the second core. With a single core, all
+/// processes share it.
 pub(crate) fn pin_to_second_core() -> Result<()> {
     let last = count() - 1;
     pin_to(last.min(1)..last.min(1) + 1)
@@ -151,7 +151,7 @@ fn count() -> usize {
     *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
 }
 
-/// Number of cores of the machine. It has to be stored, because a pinned process sees only its own core.
+/// Number of cores of the machine. The number has to be stored, because a pinned process sees only its own core.
 static CORES: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
 
 fn address(line: &str) -> Option<SocketAddr> {

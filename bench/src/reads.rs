@@ -1,4 +1,4 @@
-//! Reads and calls of tools: all server variants return the same document, one after the other, in several rounds.
+//! Reads and calls of tools: all server variants return the same document, one after another, in several rounds.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -35,7 +35,7 @@ pub(crate) enum Variant {
     BareFresh,
     /// A tool of the official Rust SDK that returns the document.
     SdkTool,
-    /// The same, with the document in the structured result too.
+    /// Like `SdkTool`, with the document also in the structured result.
     SdkReadTool,
     /// A tool of a component, with a fresh guest for each call.
     Tool,
@@ -47,7 +47,7 @@ pub(crate) enum Variant {
     OtherCached,
     /// The same, with reused guests.
     OtherReused,
-    /// The same, with a fresh guest for each call.
+    /// Like `OtherReused`, with a fresh guest for each call.
     OtherFresh,
 }
 
@@ -92,8 +92,8 @@ impl Variant {
         }
     }
 
-    /// Whether the variant is measured in this case. For bare servers, the smallest document shows how close to the
-    /// baseline a server can get; and it shows best what a call of a tool takes beyond a read.
+    /// Whether the variant is measured in this case. With bare servers, the smallest document shows how close to the
+    /// baseline a server can get. It also shows best how much longer a call of a tool takes than a read.
     fn takes_part_in(self, case: Case) -> bool {
         let is_smallest = case.has_target() && case.document == DOCUMENTS[0];
         is_smallest || !(self.bare_mode().is_some() || self.tool().is_some())
@@ -145,8 +145,8 @@ pub(crate) struct CaseResult {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Plan {
     pub(crate) rounds: usize,
-    /// Rounds of a case that has a target. More are needed, because single rounds differ by more than the
-    /// differences to be detected.
+    /// Rounds of a case that has a target. More rounds are needed, because single rounds differ by more than the
+    /// differences that must be detected.
     pub(crate) target_rounds: usize,
     pub(crate) times: Times,
     pub(crate) quick: bool,
@@ -177,8 +177,7 @@ impl Plan {
         }
     }
 
-    /// The smallest document comes first: after a large response, the memory that it touched has to be
-    /// cleared for each later guest.
+    /// The smallest document comes first: a large response touches memory that has to be cleared for each later guest.
     fn cases(self) -> Vec<Case> {
         let case = |document, connections, era| Case {
             document,
@@ -206,7 +205,7 @@ impl Plan {
     }
 }
 
-/// All servers. They run during the whole measurement; those without load are idle.
+/// All servers. They run during the whole measurement. Servers without load are idle.
 struct Servers {
     larder: Server,
     /// Larder with tools.
@@ -355,7 +354,7 @@ fn start_bare(setup: &Setup) -> Result<BTreeMap<Variant, Server>> {
         .collect()
 }
 
-/// The tool of the guest `sized_tool`, and Larder's own.
+/// The tool of the guest `sized_tool`, and Larder's own tool.
 const DOCUMENT_TOOL: &str = "document";
 const READ_TOOL: &str = "read_resource";
 

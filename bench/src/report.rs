@@ -1,5 +1,4 @@
-//! The report: tables for people, or JSON. Ratios come first, since absolute times depend on the machine and
-//! the day.
+//! The report: tables for people, or JSON. Ratios come first, because absolute times depend on the machine and the day.
 
 use serde_json::{Value, json};
 
@@ -67,9 +66,9 @@ fn ratio(
 /// The upper bound of a ratio.
 struct UpperBound {
     name: &'static str,
-    /// If Larder cost nothing.
+    /// The ratio if Larder took no time.
     bare: f64,
-    /// If Larder's calls cost nothing beyond the guest itself.
+    /// The ratio if Larder's calls took no time in addition to the guest itself.
     with_protocol: f64,
 }
 
@@ -120,7 +119,7 @@ impl Results {
             })
         };
         let kib = DOCUMENTS[0].bytes;
-        // What no server with this HTTP library and this engine can exceed is 1.
+        // The ratio 1 is the maximum for a server with this HTTP library and this engine.
         add(
             "cached / hyper alone, 1 KiB",
             per_cpu(kib, Cached, BareCached),
@@ -163,7 +162,7 @@ impl Results {
             1.5,
             "",
         );
-        // Both ratios are to the SDK, so that they tell what a call takes beyond a read.
+        // Both ratios are relative to the SDK, so that they show how much longer a call takes than a read.
         let to_read =
             |tool, sdk_tool, read| Some(per_cpu(kib, tool, sdk_tool)? / per_cpu(kib, read, Sdk)?);
         let calls = [

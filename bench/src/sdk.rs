@@ -49,8 +49,8 @@ impl ServerHandler for SdkServer {
             .into())
     }
 
-    /// `document` returns a text, as the tool of the guest `sized_tool` does, and `read_resource` also the structured
-    /// result that Larder's tool with this name has.
+    /// `document` returns a text like the tool of the guest `sized_tool`. `read_resource` also returns the structured
+    /// result of Larder's tool with this name.
     async fn call_tool(
         &self,
         request: CallToolRequestParams,
@@ -80,7 +80,7 @@ impl ServerHandler for SdkServer {
 }
 
 pub(crate) fn router() -> Router {
-    // Blobs are stored in base64, as a handler that is written for speed would do.
+    // Blobs are stored in base64, as in a handler that is optimised for speed.
     let documents = DOCUMENTS.map(|document| {
         let text = if document.kind == Kind::Text {
             document.text()

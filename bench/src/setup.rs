@@ -19,13 +19,13 @@ pub(crate) struct Setup {
     pub(crate) larder: PathBuf,
     /// Another build of the server to compare with.
     pub(crate) against: Option<PathBuf>,
-    /// The components of the integration tests for it.
+    /// The components of the integration tests for the other build.
     pub(crate) against_guests: Option<PathBuf>,
     /// Components of the integration tests.
     pub(crate) guests: PathBuf,
     /// One compressed component for each language.
     pub(crate) fixtures: PathBuf,
-    /// The changelog example in each language, as far as it was built.
+    /// The changelog example in each language for which it was built.
     pub(crate) examples: PathBuf,
     /// The microbenchmark program, which can also serve a guest without the rest of Larder.
     pub(crate) bare: Option<PathBuf>,
@@ -53,7 +53,7 @@ impl Setup {
         file.is_file().then_some(file)
     }
 
-    /// The changelog example in this language, as it was when the contract was released.
+    /// The changelog example in this language, in its state when the contract was released.
     pub(crate) fn example(&self, language: &str) -> Result<Vec<u8>> {
         let file = self.fixtures.join(format!("{language}.wasm.zst"));
         let packed = fs::File::open(&file).with_context(|| file.display().to_string())?;
@@ -99,7 +99,7 @@ impl Setup {
         self.write_server_dir(name, providers, &format!("connections = {connections}"))
     }
 
-    /// The same as `server_dir`, with resources as tools.
+    /// Like `server_dir`, with resources as tools.
     pub(crate) fn tool_server_dir(
         &self,
         name: &str,
@@ -109,7 +109,7 @@ impl Setup {
         self.write_server_dir(name, providers, &keys)
     }
 
-    /// `server` are keys of the section with that name.
+    /// `server` are the keys of the section with that name.
     fn write_server_dir(
         &self,
         name: &str,
@@ -157,7 +157,7 @@ impl Setup {
         Self::start_program(&self.larder, dir, Cores::First)
     }
 
-    /// The same on all cores.
+    /// Like [`Self::start`], on all cores.
     pub(crate) fn start_on_all_cores(&self, dir: &Path) -> Result<Server> {
         Self::start_program(&self.larder, dir, Cores::All)
     }

@@ -25,7 +25,7 @@ impl Era {
     }
 }
 
-/// Formats a request with these headers in addition to those that every client sends.
+/// Formats a request with these headers in addition to the headers of every client.
 pub(crate) fn post(
     address: SocketAddr,
     path: &str,
@@ -127,7 +127,7 @@ fn tool_call_with(
     post(address, "/mcp", &headers, &body)
 }
 
-/// What a client of the modern era sends about itself in each request.
+/// The description of itself that a client of the modern era sends in each request.
 fn client_metadata() -> Value {
     json!({
         "io.modelcontextprotocol/protocolVersion": MODERN,

@@ -1,5 +1,6 @@
-//! Rules about the structure of the source that neither Cargo nor the compiler can express: no import cycles between the
-//! modules of a crate, which crate may use which library, where tasks are spawned, and the words that names must not use.
+//! Rules about the structure of the source that neither Cargo nor the compiler can express: no import cycles between
+//! the modules of a crate, which crate may use which library, where tasks are spawned, and the words that names must
+//! not use.
 
 #![allow(
     clippy::unwrap_used,

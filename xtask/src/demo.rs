@@ -121,8 +121,8 @@ fn read_documents(server: &RunningServer, output: &Output) -> Result<()> {
     Ok(())
 }
 
-/// Writes the configuration of a server with these components. Only folders can be granted, so the documents in the root
-/// are copied to a folder.
+/// Writes the configuration of a server with these components. Only folders can be granted, so the documents in the
+/// root are copied to a folder.
 fn config(components: &Path, dir: &Path) -> Result<PathBuf> {
     let docs = dir.join("docs");
     copy_documents(&docs)?;

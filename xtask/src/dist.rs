@@ -1,5 +1,5 @@
-//! `cargo xtask dist`: archives of a release in `target/archives`, with the program, manual pages, completions, components,
-//! licences, an SBOM and checksums. Two runs from the same commit in the same folder give the same digests.
+//! `cargo xtask dist`: archives of a release in `target/archives`, with the program, manual pages, completions,
+//! components, licences, an SBOM and checksums. Two runs from the same commit in the same folder give the same digests.
 
 mod dependencies;
 

@@ -13,12 +13,12 @@ use crate::server::RunningServer;
 use crate::step::Outcome;
 use crate::tools;
 
-/// The packages of these need a version of the SDK before 2.
+/// The packages of these frameworks need a version of the SDK before 2.
 pub(crate) fn python_sdk_1(output: &Output) -> Result<Outcome> {
     python(output, "sdk1", &["langchain", "mcpadapt"])
 }
 
-/// The packages of these allow version 2 of the SDK.
+/// The packages of these frameworks allow version 2 of the SDK.
 pub(crate) fn python_sdk_2(output: &Output) -> Result<Outcome> {
     python(output, "sdk2", &["openai_agents", "pydantic_ai"])
 }

@@ -1,5 +1,5 @@
-//! `cargo xtask fuzz`: builds the fuzz targets in `fuzz/`, runs them, and keeps the inputs that reach new code. The stable
-//! toolchain is sufficient: libFuzzer needs only the coverage instrumentation that `fuzz/rustc.sh` adds.
+//! `cargo xtask fuzz`: builds the fuzz targets in `fuzz/`, runs them, and keeps the inputs that reach new code. The
+//! stable toolchain is sufficient: libFuzzer needs only the coverage instrumentation that `fuzz/rustc.sh` adds.
 
 #[path = "../../fuzz/corpus_file.rs"]
 mod corpus_file;

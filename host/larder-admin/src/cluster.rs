@@ -28,7 +28,7 @@ pub struct Cluster {
 pub struct Replica {
     /// The name of the replica.
     pub id: String,
-    /// The version of its program.
+    /// The version of the replica's program.
     pub version: String,
     /// The time since the last message of the replica.
     pub last_seen_seconds: u64,

@@ -9,7 +9,7 @@ use larder_core::search_index::ProviderProgress;
 pub struct IndexStatus {
     /// The number of resources whose text can be found.
     pub documents: u64,
-    /// The bytes of their text.
+    /// The bytes of the text of these resources.
     pub bytes: u64,
     /// The number of resources that have to be read.
     pub pending: u64,

@@ -99,13 +99,13 @@ pub struct Config {
 /// The data of a team that the admin listener shows.
 #[derive(Debug, Clone)]
 pub struct TeamView {
-    /// The folder with its components.
+    /// The folder with the team's components.
     pub plugins: PathBuf,
     /// The catalog of the team.
     pub catalog: Reader,
     /// The values that the providers of the team store.
     pub key_value: KeyValueStore,
-    /// The progress of its full-text index.
+    /// The progress of the team's full-text index.
     pub index: IndexProgress,
     /// The components that are loading, and the last revisions of each component.
     pub components: Components,

@@ -65,7 +65,7 @@ pub(crate) enum Credential {
 /// A session of the web page.
 #[derive(Clone)]
 pub(crate) struct PageSession {
-    /// The digest of its id.
+    /// The digest of the session's id.
     pub(crate) id: Digest,
     /// The digest of the secret that requests with effects must contain.
     pub(crate) csrf: Digest,

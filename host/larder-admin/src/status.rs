@@ -73,7 +73,7 @@ pub struct Memory {
 pub struct Team {
     /// The name of the team.
     pub team: String,
-    /// The folder with its components.
+    /// The folder with the team's components.
     pub plugins: String,
     /// The key of the team's approvals and stored values: the configured path of the folder, or a name.
     #[serde(default)]
@@ -112,7 +112,7 @@ pub struct StoredValues {
 pub struct Provider {
     /// The name of the provider.
     pub name: String,
-    /// The digest of its component.
+    /// The digest of the provider's component.
     pub digest: String,
     /// The number of this load of a component. All loads of all providers are counted.
     pub revision: u64,
@@ -154,7 +154,7 @@ pub struct Provider {
     /// How long the circuit breaker of the provider's list stays open, in milliseconds; `None` if it is closed.
     #[serde(default)]
     pub list_circuit_open_ms: Option<u64>,
-    /// The same of its search.
+    /// How long the circuit breaker of the provider's search stays open, in milliseconds; `None` if it is closed.
     #[serde(default)]
     pub search_circuit_open_ms: Option<u64>,
     /// The provider's part of the full-text index; `None` if it has none.
@@ -214,7 +214,7 @@ pub struct RejectedComponent {
 pub struct PendingApproval {
     /// The name of the provider.
     pub provider: String,
-    /// The digest of its component.
+    /// The digest of the revision's component.
     pub digest: String,
     /// The requested grants that are not approved.
     pub requested: Vec<String>,

@@ -72,8 +72,8 @@ pub fn pack(module: &[u8]) -> Result<Vec<u8>, PackError> {
     Ok(encoder.adapter(WASI, ADAPTER)?.encode()?)
 }
 
-/// Whether types may be nested too deeply. The parser has no limit. Each type in which others can be nested begins with one
-/// of two bytes, which also occur elsewhere.
+/// Whether types may be nested too deeply. The parser has no limit. Each type in which others can be nested begins with
+/// one of two bytes, which also occur elsewhere.
 fn may_be_deep(types: &[u8]) -> bool {
     types
         .iter()

@@ -33,7 +33,7 @@ const MEMORY: Duration = Duration::from_secs(3600);
 const MAX_PEERS: usize = 256;
 const MAX_WATCHED: u64 = 4_000_000;
 
-/// A replica, and its knowledge about the other replicas.
+/// A replica, and what it has received from the other replicas.
 #[derive(Debug)]
 pub(crate) struct Replica {
     id: ReplicaId,

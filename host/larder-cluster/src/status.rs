@@ -32,9 +32,9 @@ pub struct ClusterStatus {
 pub struct ReplicaStatus {
     /// The name of the replica.
     pub id: ReplicaId,
-    /// The version of its program.
+    /// The version of the replica's program.
     pub version: String,
-    /// The time since its lease was renewed.
+    /// The time since the replica's lease was renewed.
     pub last_seen_seconds: u64,
 }
 

@@ -1,4 +1,5 @@
-//! The effort of a validation, counted in units: schemas that are evaluated, members, items, and bytes that are compared.
+//! The effort of a validation, counted in units: schemas that are evaluated, members, items, and bytes that are
+//! compared.
 
 /// Bytes of a text that count as one unit if they are compared.
 const BYTES_PER_UNIT: usize = 64;

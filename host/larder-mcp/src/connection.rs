@@ -1,5 +1,5 @@
 //! HTTP connections. Their number is limited, and a connection that makes no progress is closed. When the
-//! server stops, each connection is closed after a response that announces it.
+//! server stops, each connection is closed after a response with `connection: close`.
 
 mod idle_timer;
 mod state;

@@ -1,6 +1,6 @@
 //! Contents that a response holds until they were sent. A large content is not encoded in advance, because its JSON can
-//! be six times as large as the content. Its place in the JSON of the response is marked, and the content is encoded when
-//! this place is sent.
+//! be six times as large as the content. Its place in the JSON of the response is marked, and the content is encoded
+//! when this place is sent.
 
 use std::sync::Arc;
 

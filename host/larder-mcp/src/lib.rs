@@ -1,5 +1,6 @@
-//! The MCP endpoint: JSON-RPC in both eras of the protocol (modern and legacy), over HTTP and stdio. No other crate
-//! contains MCP. The endpoint does not decide what is served: it calls the gateway and serializes the results.
+//! The MCP endpoint: JSON-RPC in both eras of the protocol (modern and legacy), over HTTP and stdio. No other part of
+//! the server implements MCP. The endpoint does not decide what is served: it calls the gateway and serializes the
+//! results.
 
 #![cfg_attr(test, allow(clippy::too_many_lines, reason = "tables are long"))]
 // The future of a connection contains the futures of its requests, down to the engine. To prove that it is `Send`, the

@@ -62,7 +62,7 @@ impl InputMethod {
             .find(|method| method.as_str() == name)
     }
 
-    /// Returns its name in the protocol.
+    /// Returns the name of the method in the protocol.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Elicitation => "elicitation/create",

@@ -55,7 +55,7 @@ pub enum Severity {
 /// A log message for the client.
 #[derive(Debug, Clone)]
 pub struct LogMessage {
-    /// How severe it is.
+    /// The severity of the message.
     pub severity: Severity,
     /// The part of the provider that sends the message.
     pub logger: Option<String>,

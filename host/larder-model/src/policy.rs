@@ -118,7 +118,7 @@ pub struct Grant {
     pub key_value: KeyValueGrant,
     /// Whether the provider receives the values of template variables without safety checks.
     pub raw_values: bool,
-    /// Whether its guests may be reused.
+    /// Whether guests of the provider may be reused.
     pub guests: GuestLifetime,
     /// The tools that clients can call.
     pub tools: ToolGrant,
@@ -126,7 +126,7 @@ pub struct Grant {
     pub prompts: bool,
     /// Precedes the names of its tools and prompts.
     pub name_prefix: String,
-    /// Whether its text is kept in the full-text index of the team.
+    /// Whether the text of the provider's resources is kept in the full-text index of the team.
     pub index: bool,
 }
 

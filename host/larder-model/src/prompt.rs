@@ -53,7 +53,7 @@ pub struct PromptRequest {
 pub struct PromptResult {
     /// The description of the messages.
     pub description: Option<String>,
-    /// The messages, in their order.
+    /// The messages, in order.
     pub messages: Vec<Message>,
     /// Metadata from the provider.
     pub metadata: Metadata,

@@ -42,7 +42,7 @@ pub struct Entry {
     pub description: Option<String>,
     /// Its media type.
     pub mime_type: Option<String>,
-    /// The size of its content in bytes.
+    /// The size of the resource's content in bytes.
     pub size: Option<u64>,
     /// Differs whenever the content differs.
     pub version: Option<String>,
@@ -304,7 +304,7 @@ pub struct Call {
     /// Whether the metadata contains only keys that the protocol defines. If there is another key, the result may
     /// depend on it, and is not shared.
     pub only_protocol_metadata: bool,
-    /// The trace context of the request's own span, or the one that the client sent.
+    /// The trace context of the request's own span, or the trace context that the client sent.
     pub trace: Option<TraceContext>,
     /// The id of the request as JSON; for the audit log.
     pub request_id: Option<Arc<str>>,

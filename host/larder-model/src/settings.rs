@@ -14,7 +14,7 @@ const MAX_NAMES: usize = 12;
 pub struct Declaration {
     /// The name, which is unique among the settings of a provider: 1 to 64 letters, digits, `.`, `_` and `-`.
     pub name: String,
-    /// The kind of its value.
+    /// The kind of the setting's value.
     pub kind: Kind,
     /// What the setting is for.
     pub description: String,
@@ -53,7 +53,7 @@ impl Kind {
         }
     }
 
-    /// Returns its name in the contract.
+    /// Returns the name of the kind in the contract.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Text => "text",

@@ -113,7 +113,7 @@ pub struct KnownDocument {
 pub struct Usage {
     /// Number of documents that a search can find.
     pub documents: u64,
-    /// Bytes of their text.
+    /// Bytes of the text of these documents.
     pub bytes: u64,
 }
 
@@ -138,7 +138,7 @@ impl Usage {
 pub struct Limits {
     /// Number of documents that a search can find.
     pub documents: u64,
-    /// Bytes of their text.
+    /// Bytes of the text of these documents.
     pub bytes: u64,
     /// Bytes of the text of one document. The rest of a longer text is not stored.
     pub document_bytes: usize,

@@ -16,7 +16,7 @@ pub(crate) const MAX_ATTACHMENT: u64 = 16 << 20;
 /// One attachment of an image, in the store.
 #[derive(Debug, Clone)]
 pub struct Attachment {
-    /// The digest of its manifest.
+    /// The digest of the attachment's manifest.
     pub digest: Digest,
     /// The type of the attachment, such as `application/vnd.dev.sigstore.bundle.v0.3+json`, or the media type of its
     /// configuration.

@@ -23,7 +23,7 @@ const MAX_TEXT: usize = 200;
 pub struct Document {
     /// The type of the document: the type of a statement, such as `https://slsa.dev/provenance/v1`, or a media type.
     pub document_type: String,
-    /// The digest of its content.
+    /// The digest of the document's content.
     pub digest: String,
     /// The size in bytes, according to the manifest.
     pub size: u64,

@@ -35,7 +35,7 @@ pub struct LockedComponent {
     /// The team that serves the component. `None` if the configuration has no teams.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub team: Option<String>,
-    /// The name of its provider.
+    /// The name of the component's provider.
     pub name: String,
     /// The reference in the configuration, or `file:` and the name of a file in the plugins folder.
     pub reference: String,

@@ -79,7 +79,7 @@ impl Store {
         store.join(TEAMS).join(team)
     }
 
-    /// Returns its folder.
+    /// Returns the folder of the store.
     pub fn folder(&self) -> &Path {
         &self.0.folder
     }

@@ -1,5 +1,5 @@
-//! Threads for work of the host that takes long, such as writing a response of many megabytes. They have a lower priority
-//! than the threads that serve requests, so that other requests do not wait for such work.
+//! Threads for work of the host that takes long, such as writing a response of many megabytes. They have a lower
+//! priority than the threads that serve requests, so that other requests do not wait for such work.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};

@@ -55,7 +55,8 @@ mod linux {
         // SAFETY: all fields of the structure are integers, and zero is a valid value for each of them.
         let mut attributes: sched_attr = unsafe { zeroed() };
         let size = size_of::<sched_attr>();
-        // SAFETY: the kernel writes at most `size` bytes, and any bytes are valid values for the integers of the structure.
+        // SAFETY: the kernel writes at most `size` bytes, and any bytes are valid values for the integers of the
+        // structure.
         check(unsafe {
             syscall(
                 SYS_sched_getattr,

@@ -151,7 +151,7 @@ impl UnmovedGrowth {
         Self(MAX_INITIAL)
     }
 
-    /// For a call.
+    /// The growth that a call may have.
     pub(super) fn in_call() -> Self {
         Self(MAX_GROWTH)
     }

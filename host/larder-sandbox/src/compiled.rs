@@ -108,7 +108,7 @@ pub struct CompiledComponent {
     pub(super) places: Places,
     /// Bytes of the library instances of each guest.
     pub(super) library_instances: u64,
-    /// Keeps its entries in the cache.
+    /// Keeps the entries of the component in the cache.
     _pins: Pins,
     digest: Digest,
     /// The functions of the required interface.
@@ -322,7 +322,7 @@ impl CompiledComponent {
         self.digest
     }
 
-    /// Whether its code is to be replaced by optimised code.
+    /// Whether optimised code is to replace the code of this component.
     pub(super) fn is_first_tier(&self) -> bool {
         self.first_tier.is_some()
     }
@@ -337,7 +337,7 @@ impl CompiledComponent {
         self.is_replaced.load(Ordering::Relaxed)
     }
 
-    /// The names of its imports.
+    /// The names of the component's imports.
     pub fn imports(&self) -> &[String] {
         &self.imports
     }

@@ -54,15 +54,15 @@ pub(super) struct GuestConfig {
     pub(super) team: TeamName,
     /// The grants of the guests, and their limits.
     pub(super) grant: Arc<Grant>,
-    /// Sends their HTTP requests.
+    /// Sends the HTTP requests of the guests.
     pub(super) outgoing_http: Arc<OutgoingHttp>,
-    /// Opens their TCP connections; none without a grant for TCP.
+    /// Opens the TCP connections of the guests; none without a grant for TCP.
     pub(super) outgoing_tcp: Option<Arc<OutgoingTcp>>,
     /// Limits how often the guests may send signals.
     pub(super) signal_rate_limit: SignalRateLimit,
     /// Limits the log lines of the guests, and the log lines that the host writes on behalf of the guests.
     pub(super) log: ProviderLog,
-    /// The queue for their signals.
+    /// The queue for the signals of the guests.
     pub(super) signals: SignalSender,
     /// Threads for file system calls; present if the provider was granted folders.
     pub(super) folder_threads: Option<Arc<FolderThreads>>,

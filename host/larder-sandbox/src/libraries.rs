@@ -57,7 +57,7 @@ pub(crate) struct SplitComponent {
 pub(crate) struct Library {
     /// The name of the import that replaces the library, with the digest of the library.
     pub(crate) name: String,
-    /// Where its bytes are in the component.
+    /// The range of the library's bytes in the component.
     pub(crate) range: Range<usize>,
     module_type: ModuleType,
 }
@@ -290,8 +290,8 @@ fn write_import(index: u32, library: &Library, out: &mut Vec<u8>) {
     imports.append_to_component(out);
 }
 
-/// Checks that the root defines no types of modules, because the imports of libraries would change their indices, and that
-/// modules and components have no further names.
+/// Checks that the root defines no types of modules, because the imports of libraries would change their indices, and
+/// that modules and components have no further names.
 fn check_section(id: u8, section: BinaryReader<'_>, depth: u32) -> Result<(), SplitError> {
     match id {
         TYPES if depth == 0 => Err(SplitError),

@@ -58,7 +58,7 @@ use larder_runtime::metrics::ProviderMetrics;
 
 /// One revision of a provider: a component with its grants and settings.
 pub struct Provider {
-    /// The configuration of its guests.
+    /// The configuration of the provider's guests.
     config: Arc<GuestConfig>,
     revision: u64,
     /// The compiled code. It is replaced when optimised code is ready.
@@ -195,13 +195,13 @@ impl Provider {
         self
     }
 
-    /// Sets where its grants come from.
+    /// Sets the origins of the provider's grants.
     pub fn with_grant_sources(mut self, grant_sources: GrantSources) -> Self {
         self.grant_sources = grant_sources;
         self
     }
 
-    /// Where its grants come from.
+    /// The origins of the provider's grants.
     pub fn grant_sources(&self) -> &GrantSources {
         &self.grant_sources
     }
@@ -222,7 +222,7 @@ impl Provider {
         self.revision
     }
 
-    /// The digest of its component.
+    /// The digest of the provider's component.
     pub fn digest(&self) -> Digest {
         self.compiled.load().digest()
     }
@@ -274,7 +274,7 @@ impl Provider {
         self.config.log.take_notes()
     }
 
-    /// Whether its code is to be replaced by optimised code.
+    /// Whether optimised code is to replace the code of the provider.
     pub fn needs_optimised_code(&self) -> bool {
         self.compiled.load().is_first_tier()
     }

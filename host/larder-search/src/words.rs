@@ -1,7 +1,7 @@
 //! Splits text into words, for all languages. Stored texts and queries are split in the same way.
 //!
-//! A word is a sequence of letters and digits, in lower case and without accents and other marks. Scripts without spaces
-//! between words, such as Chinese and Thai, are split into overlapping pairs of characters.
+//! A word is a sequence of letters and digits, in lower case and without accents and other marks. Scripts without
+//! spaces between words, such as Chinese and Thai, are split into overlapping pairs of characters.
 
 use std::ops::Range;
 

@@ -122,7 +122,7 @@ pub type SecretFiles = BTreeMap<PathBuf, Option<FileFingerprint>>;
 /// The configuration of one team.
 #[derive(Debug, Clone)]
 pub struct Team {
-    /// The folder with its components.
+    /// The folder with the team's components.
     pub plugins: PathBuf,
     /// The components that come from registries.
     pub registry: RegistryConfig,

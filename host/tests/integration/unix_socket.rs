@@ -1,5 +1,5 @@
-//! The endpoint and the admin address on a Unix socket: requests of both eras, and when the file of the socket is created
-//! and removed.
+//! The endpoint and the admin address on a Unix socket: requests of both eras, and when the file of the socket is
+//! created and removed.
 
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;

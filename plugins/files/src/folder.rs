@@ -10,13 +10,13 @@ use provider_support::{mime, uri};
 use crate::scope::Scope;
 use crate::settings::Settings;
 
-/// Maximum number of names in the content of a folder. The content names the URI of the next ones.
+/// Maximum number of names in the content of a folder. The content contains the URI of the next names.
 const MAX_LISTING: usize = 1000;
 
 /// A granted folder.
 #[derive(Debug)]
 pub(crate) struct Folder {
-    /// Its URI with a trailing slash.
+    /// The URI of the folder with a trailing slash.
     pub(crate) prefix: String,
     disk: Disk,
 }
@@ -24,8 +24,8 @@ pub(crate) struct Folder {
 /// A file or folder in a folder.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Child {
-    /// The URI segment, with a trailing slash for a folder. Sorting by it also sorts the URIs of everything
-    /// below.
+    /// The URI segment, with a trailing slash for a folder. Sorting by this segment also sorts the URIs of all files
+    /// and folders below.
     pub(crate) segment: String,
     pub(crate) name: String,
     pub(crate) is_folder: bool,
@@ -35,7 +35,7 @@ pub(crate) struct Child {
 #[derive(Default)]
 pub(crate) struct Children {
     pub(crate) sorted: Vec<Child>,
-    /// The number of further ones.
+    /// The number of further files and folders.
     pub(crate) more: usize,
     /// The number of names that are not UTF-8.
     unreadable: usize,
@@ -72,12 +72,12 @@ impl Folder {
         format!("{}{{+path}}", self.prefix)
     }
 
-    /// Whether a URI is the URI of this folder or below it.
+    /// Whether a URI is the URI of this folder, or of a file or folder below it.
     pub(crate) fn contains(&self, uri: &str) -> bool {
         uri.starts_with(&self.prefix) || self.prefix.strip_suffix('/') == Some(uri)
     }
 
-    /// The metadata of a file or folder. What is not visible is reported as not found.
+    /// The metadata of a file or folder. An invisible file or folder is reported as not found.
     pub(crate) fn stat(&self, path: &[String], settings: &Settings) -> Result<Stat> {
         if !path.iter().all(|name| settings.is_visible_name(name)) {
             return Err(Error::NotFound);
@@ -99,7 +99,7 @@ impl Folder {
         self.disk.stat(path)
     }
 
-    /// The rules in a folder. It and all folders above it must be visible.
+    /// The rules in a folder. The folder and all folders above it must be visible.
     pub(crate) fn scope(&self, path: &[String], settings: &Settings) -> Result<Scope> {
         let mut scope = self.enter(&Scope::default(), &[], settings)?;
         for length in 1..=path.len() {
@@ -111,7 +111,7 @@ impl Folder {
         Ok(scope)
     }
 
-    /// The rules in a folder, from those in the folder above it.
+    /// The rules in a folder, derived from the rules in its parent folder.
     pub(crate) fn enter(
         &self,
         above: &Scope,
@@ -135,7 +135,7 @@ impl Folder {
         ))
     }
 
-    /// The names in a folder, in no order, also those that are not visible.
+    /// The names in a folder, in no order. Invisible names are included.
     pub(crate) fn entries(
         &self,
         path: &[String],
@@ -225,8 +225,8 @@ impl Folder {
         )
     }
 
-    /// The first visible files and folders directly in a folder, sorted by URI. Only these are kept in memory, however
-    /// many there are.
+    /// The first visible files and folders directly in a folder, sorted by URI. Only these are kept in memory, for a
+    /// folder of any size.
     pub(crate) fn children(
         &self,
         path: &[String],

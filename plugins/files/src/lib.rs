@@ -1,5 +1,5 @@
-//! Provides all granted folders as `file:///…` resources. URIs that lead out of a folder are rejected here;
-//! the sandbox additionally rejects every path that does.
+//! Provides all granted folders as `file:///…` resources. URIs that lead out of a folder are rejected here; the sandbox
+//! additionally rejects every path that leads out of a folder.
 
 mod folder;
 mod names;
@@ -164,8 +164,8 @@ impl Files {
         place.folder.listing(&place.names, after, &self.settings)
     }
 
-    /// The version of a file is in its metadata. That of a folder is made from its listing, which depends on more than
-    /// the time of the folder.
+    /// The metadata of a file contains its version. The version of a folder is computed from its listing, which depends
+    /// on more than the time of the folder.
     fn version(&self, uri: &str) -> Result<String> {
         let place = self.locate(uri)?;
         let stat = place.folder.stat(&place.names, &self.settings)?;
@@ -180,7 +180,7 @@ impl Files {
     }
 }
 
-/// What a URI names: a file, or a folder with an optional position in it.
+/// What a URI identifies: a file, or a folder with an optional position in the folder.
 struct Place<'a> {
     folder: &'a Folder,
     names: Vec<String>,

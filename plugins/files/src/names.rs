@@ -1,5 +1,5 @@
-//! The paths of all files, for a search. Their metadata is not read, since that takes most of the time of a list. Folders
-//! take turns, so that a large one does not use up the time of the others.
+//! The paths of all files, for a search. The metadata of files is not read, because it takes most of the time of a
+//! list. Folders are read in turn, so that a large folder does not use up the time of the others.
 
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -38,9 +38,9 @@ struct Place<'a> {
     uri: String,
     path: Vec<String>,
     group: usize,
-    /// The rules in this folder; before it is opened, those in the folder above it.
+    /// The rules in this folder. Before it is opened, the rules in the parent folder.
     scope: Scope,
-    /// The next names. None before it is opened.
+    /// The remaining names. None before the folder is opened.
     rest: Option<Box<dyn Iterator<Item = Option<DirEntry>>>>,
     /// The number of names that were read.
     seen: usize,
@@ -159,7 +159,8 @@ impl<'a> Names<'a> {
         )
     }
 
-    /// The entry of an item. `None` if it is gone, or a link that leads out of the granted folder.
+    /// The entry of an item. `None` if the item does not exist any more, or is a link that leads out of the granted
+    /// folder.
     pub(crate) fn entry(&self, number: usize) -> Option<Entry> {
         let (folder, path) = self.place(number);
         let uri = self.uri(number);

@@ -26,8 +26,8 @@ impl Patterns {
         self.0.is_empty()
     }
 
-    /// Whether a path matches: `None` if no pattern says anything about it, and false if the pattern that decides
-    /// begins with an exclamation mark.
+    /// Whether a path matches. `None` if no pattern applies to the path. False if the deciding pattern begins with an
+    /// exclamation mark.
     pub(crate) fn matches(&self, path: &[String], is_folder: bool) -> Option<bool> {
         if self.is_empty() {
             return None;

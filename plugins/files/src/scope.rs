@@ -1,5 +1,5 @@
 //! What is visible in a folder: names, the patterns of the settings, and the patterns in the ignore files of the folder
-//! and of those above it.
+//! and of the folders above it.
 
 use std::rc::Rc;
 
@@ -25,8 +25,8 @@ struct IgnoreFile {
 }
 
 impl Scope {
-    /// The rules of a folder below the one with these rules, or of the granted folder if the path is empty. An ignore
-    /// file that cannot be read is an error, because without it more would be visible.
+    /// The rules of a folder below the folder with these rules. If the path is empty, the rules of the granted folder.
+    /// An ignore file that cannot be read is an error, because without it more files would be visible.
     pub(crate) fn enter(&self, disk: &Disk, path: &[String], settings: &Settings) -> Result<Self> {
         let mut scope = self.clone();
         for name in &settings.ignore_files {
@@ -57,7 +57,8 @@ impl Scope {
         Ok(scope)
     }
 
-    /// Whether a file or folder is visible. All folders above it must be, and this scope is that of its folder.
+    /// Whether a file or folder is visible. All folders above it must be visible, and this scope must be the scope of
+    /// its parent folder.
     pub(crate) fn is_visible(&self, path: &[String], is_folder: bool, settings: &Settings) -> bool {
         let name = path.last().map(String::as_str).unwrap_or_default();
         settings.is_visible_name(name)

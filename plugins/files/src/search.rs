@@ -1,5 +1,5 @@
-//! Ranked search in the names and contents of files. The host waits only a short time for all providers, so names come
-//! first, because searching them takes the least time. When the time is over, the hits so far are returned.
+//! Ranked search in the names and contents of files. The host waits only a short time for all providers, so names are
+//! searched first, because this takes the least time. When the time is over, the hits so far are returned.
 
 use std::time::Instant;
 
@@ -14,7 +14,7 @@ use crate::names::Names;
 /// The part of one file that is searched.
 const MAX_TEXT: u64 = 256 << 10;
 
-/// Reads the beginnings of text files, as far as the settings and the time allow it.
+/// Reads the beginnings of text files, within the limits of the settings and the time.
 struct Reader<'a> {
     names: &'a Names<'a>,
     files_left: usize,
@@ -83,7 +83,7 @@ fn text(folder: &Folder, path: &[String]) -> Option<String> {
     head(folder, path, text_size(folder, path)?)
 }
 
-/// How much of a file is searched. `None` if its name or its metadata say that it is no text.
+/// How many bytes of a file are searched. `None` if its name or its metadata show that the file is not text.
 fn text_size(folder: &Folder, path: &[String]) -> Option<u64> {
     if mime::from_name(path.last()?).is_some_and(mime::is_binary) {
         return None;

@@ -119,7 +119,7 @@ impl Settings {
         })
     }
 
-    /// Whether files and folders with this name are visible as far as their name decides it.
+    /// Whether files and folders with this name are visible, according to the name alone.
     pub(crate) fn is_visible_name(&self, name: &str) -> bool {
         (self.hidden || !name.starts_with('.'))
             && !self.ignore.iter().any(|ignored| ignored == name)

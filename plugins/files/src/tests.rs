@@ -275,8 +275,8 @@ fn nested_grants_are_listed_and_read_separately() {
     );
 }
 
-/// The URIs below `file:///docs/` that are listed with these settings. Each is also read, and everything else in the
-/// folder is not found.
+/// The URIs below `file:///docs/` that are listed with these settings. Each URI is also read, and all other files in
+/// the folder must be reported as not found.
 fn visible(paths: &[&str], settings: &[(&str, &str)]) -> Vec<String> {
     settings
         .iter()
@@ -459,7 +459,7 @@ fn searches_names_and_texts_by_rank() {
     assert_eq!(found(&files, &SearchQuery::new("roses", 1)).len(), 1);
 }
 
-/// Whether the hits say that others are missing.
+/// Whether the hits say that other hits are missing.
 fn is_incomplete(hits: &Hits) -> bool {
     let details = hits.hits.last().and_then(|hit| hit.entry.details.as_ref());
     let mut keys = details.into_iter().flat_map(|details| &details.metadata);

@@ -1,6 +1,6 @@
-//! Iterates over all files below the granted folders, sorted by URI. Folders outside the requested range are
-//! not opened, so a later page does not walk over the earlier ones again. Of a large folder, only some of the names are
-//! in memory.
+//! Iterates over all files below the granted folders, sorted by URI. Folders outside the requested range are not
+//! opened, so a later page does not read the earlier folders again. Only some of the names of a large folder are in
+//! memory.
 
 use std::iter::Peekable;
 
@@ -46,7 +46,7 @@ struct Level {
     scope: Scope,
     /// The next children in reverse order.
     rest: Vec<Child>,
-    /// The last child that was read, if there are more after it.
+    /// The last child that was read, if there are more children after it.
     continues_after: Option<String>,
 }
 
@@ -96,7 +96,7 @@ impl<'a> FolderWalk<'a> {
         walk
     }
 
-    /// Opens a folder. A folder that cannot be opened is skipped, so that the others are still listed.
+    /// Opens a folder. A folder that cannot be opened is skipped, so that the other folders are still listed.
     fn enter(&mut self, uri: String, names: Vec<String>) {
         let above = self
             .levels
@@ -253,8 +253,8 @@ impl Range {
                 .is_none_or(|prefix| uri.starts_with(prefix))
     }
 
-    /// The position in a folder before which nothing is in the range; empty if that is its beginning. The child that
-    /// contains the cursor is in the range if it is a folder, so the position is before its slash.
+    /// The position in a folder at which the range begins; empty for the beginning of the folder. If the child that
+    /// contains the cursor is a folder, it is in the range, so the position is before the slash of the child.
     fn start_in(&self, folder: &str) -> String {
         let below = self
             .after

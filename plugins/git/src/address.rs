@@ -1,5 +1,5 @@
-//! The URIs of this provider. The name of a reference has a colon for each slash, because a colon cannot be in such a
-//! name, and an encoded slash is not allowed in a URI.
+//! The URIs of this provider. The name of a reference has a colon for each slash, because the name of a reference
+//! contains no colon, and an encoded slash is not allowed in a URI.
 
 use larder_provider::{Error, Result};
 use provider_support::uri;
@@ -15,7 +15,7 @@ pub(crate) const SCHEME: &str = "git://";
 /// The maximum number of commits in a log.
 const MAX_LOG: usize = 500;
 
-/// What a URI names.
+/// What a URI identifies.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Address {
     pub(crate) repository: String,
@@ -133,7 +133,7 @@ pub(crate) fn commit(repository: &str, revision: &str) -> String {
     format!("{SCHEME}{repository}/{}", uri::segment(&value(revision)))
 }
 
-/// Whether a name can be that of a repository, which is the host of its URIs.
+/// Whether a name can be the name of a repository. The name is the host of the repository's URIs.
 pub(crate) fn is_repository_name(name: &str) -> bool {
     let is_allowed =
         |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '.' | '-' | '_');

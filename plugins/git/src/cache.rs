@@ -1,5 +1,5 @@
-//! What was read from packs and is needed again, up to a size: blocks of their files, and objects. Without it, each object
-//! takes several calls of the host, and each change to a base begins with this base again.
+//! Data from packs that are needed again, up to a size: blocks of the files, and objects. Without this cache, each
+//! object takes several calls of the host, and each change to a base reads this base again.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
@@ -22,7 +22,7 @@ const MAX_OBJECTS: usize = 8 << 20;
 pub(crate) struct Caches {
     /// By the number of the file and the number of the block.
     blocks: RefCell<Cache<(usize, u64), Vec<u8>>>,
-    /// By the number of the pack and the position in it.
+    /// The key is the number of the pack and the position in the pack.
     pub(crate) objects: RefCell<Cache<(usize, u64), Object>>,
 }
 
@@ -35,7 +35,7 @@ impl Default for Caches {
     }
 }
 
-/// A cache with a maximum total size. If it is full, the values that were added first are removed.
+/// A cache with a maximum total size. If the cache is full, the values that were added first are removed.
 #[derive(Debug)]
 pub(crate) struct Cache<K, V> {
     values: HashMap<K, (Rc<V>, usize)>,
@@ -58,7 +58,8 @@ impl<K: Copy + Eq + Hash, V> Cache<K, V> {
         self.values.get(&key).map(|(value, _)| value.clone())
     }
 
-    /// Adds a value that is not there, unless it is so large that it would remove most others.
+    /// Adds a value that is not in the cache. A value is not added if it is so large that most other values would be
+    /// removed.
     pub(crate) fn add(&mut self, key: K, value: &Rc<V>, size: usize) {
         if size > self.max / 8 || self.values.contains_key(&key) {
             return;
@@ -75,7 +76,7 @@ impl<K: Copy + Eq + Hash, V> Cache<K, V> {
     }
 }
 
-/// Something that can be read at any position.
+/// A source that can be read at any position.
 pub(crate) trait ReadAt {
     /// Reads at most this number of bytes, and less only at the end.
     fn read_at(&self, offset: u64, length: u64) -> Result<Vec<u8>>;
@@ -91,7 +92,7 @@ impl ReadAt for File {
 #[derive(Debug)]
 pub(crate) struct BlockFile {
     pub(crate) file: File,
-    /// Different from that of all other files with these caches.
+    /// The number, which differs from the numbers of all other files with these caches.
     pub(crate) number: usize,
     pub(crate) caches: Rc<Caches>,
 }

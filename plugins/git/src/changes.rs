@@ -1,4 +1,4 @@
-//! What differs between two trees.
+//! The differences between two trees.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ pub(crate) const MAX_CHANGES: usize = 1000;
 /// The maximum depth of folders, each of which needs stack.
 const MAX_DEPTH: usize = 100;
 
-/// A path that differs. `None` if it does not exist on that side.
+/// A path whose entries differ. `None` if the path does not exist on that side.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Change {
     pub(crate) path: String,

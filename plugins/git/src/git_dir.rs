@@ -64,7 +64,7 @@ impl GitDir {
         Ok(())
     }
 
-    /// The text of a small file; `None` if there is none.
+    /// The text of a small file; `None` if the file does not exist.
     pub(crate) fn small(&self, path: &[&str]) -> Result<Option<String>> {
         match self.read(path, MAX_SMALL) {
             Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
@@ -98,7 +98,7 @@ impl GitDir {
         Ok(self.disk.stat(&self.path(path))?.size)
     }
 
-    /// The names in a folder and whether they are folders; empty if there is no such folder.
+    /// The names in a folder and whether each is a folder; empty if the folder does not exist.
     pub(crate) fn names(&self, path: &[&str]) -> Result<Vec<(String, bool)>> {
         match self.disk.entries(&self.path(path)) {
             Ok(entries) => Ok(entries

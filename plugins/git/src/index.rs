@@ -50,7 +50,7 @@ impl Index {
         Ok(Some((self.number(at)? << 32) | self.number(at + 4)?))
     }
 
-    /// Adds the ids from this one on, as long as they satisfy a condition.
+    /// Adds the ids from this id on, while they satisfy a condition.
     pub(crate) fn add_from(
         &self,
         first: &[u8],

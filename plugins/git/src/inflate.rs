@@ -33,7 +33,7 @@ impl<'a> Stream<'a> {
     /// Decompresses exactly this number of bytes, after which the data must end.
     pub(crate) fn exactly(file: &'a dyn ReadAt, offset: u64, size: usize) -> Result<Vec<u8>> {
         let mut stream = Self::new(file, offset);
-        // One byte more than expected shows whether there is too much.
+        // One byte more than expected shows whether there are too many bytes.
         let bytes = stream.at_most(size + 1, size as u64)?;
         if bytes.len() == size && stream.ended {
             Ok(bytes)
@@ -42,8 +42,8 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// Decompresses the next bytes, and less than this number only at the end. `hint` is the expected size of what
-    /// follows, so that little is read of a small object.
+    /// Decompresses the next bytes. Returns fewer than this number only at the end. `hint` is the expected size of the
+    /// remaining data, so that only a little is read for a small object.
     pub(crate) fn at_most(&mut self, length: usize, hint: u64) -> Result<Vec<u8>> {
         let mut output = vec![0; length];
         let mut written = 0;

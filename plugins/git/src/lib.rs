@@ -101,7 +101,7 @@ impl Provider for Git {
         let mut variables = Vec::new();
         let mut add = |name: &str, value: String| variables.push(Variable::new(name, value));
         let below = match address.target {
-            // It is in the list, but the catalog has only the beginning of a long list.
+            // The repository is in the list, but the catalog has only the beginning of a long list.
             Target::Repository => "",
             Target::Commit { revision } => {
                 add("rev", address::value(&revision));
@@ -168,8 +168,8 @@ impl Provider for Git {
         }
     }
 
-    /// The ids of commits and objects. A branch that moves changes the versions of its commit, and of those files that
-    /// differ.
+    /// The ids of commits and objects. If a branch moves, the versions of its commit and of the files that differ
+    /// change.
     fn versions(&self, uris: &[String]) -> Result<Vec<Option<String>>> {
         let version = |uri: &String| {
             let address = Address::parse(uri).ok()?;

@@ -1,5 +1,5 @@
-//! The history of a commit, the newest commits first. A page of it has an end in commits and in time, and then says where
-//! it continues.
+//! The history of a commit, the newest commits first. A page ends after a number of commits or after some time, and
+//! then says where the history continues.
 
 use std::collections::{BinaryHeap, HashSet};
 use std::fmt::Write as _;
@@ -20,7 +20,7 @@ const SHORT: usize = 10;
 /// Which commits are in a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Range {
-    /// The number of commits before it.
+    /// The number of commits that are skipped.
     pub(crate) skip: usize,
     /// The maximum number of commits.
     pub(crate) count: usize,
@@ -35,7 +35,7 @@ pub(crate) struct Commit {
     pub(crate) message: String,
 }
 
-/// A commit and those before it, each of which is read once.
+/// A commit and its ancestors. Each of them is read once.
 pub(crate) struct History<'a> {
     objects: &'a Objects,
     queue: BinaryHeap<Commit>,

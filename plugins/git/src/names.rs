@@ -1,5 +1,5 @@
-//! The paths of `HEAD` and the names of branches and tags, for a search. Folders take turns, over all repositories, so that
-//! a large one does not use up the time of the others.
+//! The paths of `HEAD` and the names of branches and tags, for a search. Folders of all repositories are read in turn,
+//! so that a large folder does not use up the time of the others.
 
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -18,7 +18,7 @@ use crate::tree::{self, Type};
 /// The maximum number of paths, which are all in memory.
 const MAX_PATHS: usize = 200_000;
 
-/// Names, and what they name.
+/// Names, and what they identify.
 pub(crate) struct Names<'a> {
     pub(crate) items: Vec<Item>,
     /// For each item.
@@ -48,7 +48,7 @@ struct Folder<'a> {
 }
 
 impl<'a> Names<'a> {
-    /// Reads all names, as far as there is time. Of files, only those whose URIs can begin with the prefix.
+    /// Reads all names until the time is over. Only files are read whose URIs can begin with the prefix.
     pub(crate) fn read(repositories: &'a [Repository], prefix: &str, end: Instant) -> Self {
         let mut names = Self {
             items: Vec::new(),
@@ -81,7 +81,7 @@ impl<'a> Names<'a> {
             })
         };
         let mut queue: VecDeque<Folder<'_>> = repositories.iter().filter_map(root).collect();
-        // The first groups are those of references.
+        // The first groups are the groups of references.
         for group in repositories.len().. {
             let Some(folder) = queue.pop_front() else {
                 break;
@@ -101,7 +101,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// Adds the files of a folder. Returns the folders in it.
+    /// Adds the files of a folder. Returns its subfolders.
     fn add_folder(&mut self, folder: &Folder<'a>, group: usize) -> Result<Vec<Folder<'a>>> {
         let Folder {
             repository, depth, ..

@@ -1,4 +1,4 @@
-//! The objects of a repository: loose ones, and those in packs.
+//! The objects of a repository: loose objects, and objects in packs.
 
 use std::cell::OnceCell;
 use std::collections::HashSet;
@@ -33,7 +33,7 @@ pub(crate) struct Objects {
     pub(crate) git_dir: GitDir,
     packs: OnceCell<Vec<Pack>>,
     caches: Rc<Caches>,
-    /// The commits of a shallow clone whose parents are not in it.
+    /// The commits of a shallow clone whose parents are not in the clone.
     shallow: OnceCell<HashSet<ObjectId>>,
     max_bytes: u64,
 }
@@ -49,7 +49,7 @@ impl Objects {
         }
     }
 
-    /// Whether this is a commit of a shallow clone whose parents are not in it.
+    /// Whether this is a commit of a shallow clone whose parents are not in the clone.
     pub(crate) fn is_shallow(&self, commit: &ObjectId) -> Result<bool> {
         if let Some(shallow) = self.shallow.get() {
             return Ok(shallow.contains(commit));
@@ -61,7 +61,7 @@ impl Objects {
         Ok(self.shallow.get_or_init(|| ids.collect()).contains(commit))
     }
 
-    /// Reads an object. One that a repository refers to and does not have is an error.
+    /// Reads an object. If the repository refers to an object and does not have it, that is an error.
     pub(crate) fn read(&self, id: &ObjectId) -> Result<Rc<Object>> {
         self.find(id)?.ok_or_else(|| {
             Error::Failed(format!(
@@ -150,12 +150,12 @@ impl Objects {
             for (number, name) in indexes.iter().enumerate() {
                 match self.open_pack(name, 2 * number) {
                     Ok(pack) => packs.push(pack),
-                    // `git gc` has just removed it, and its objects are in another one.
+                    // `git gc` has just removed the pack, and its objects are in another pack.
                     Err(Error::NotFound) => {}
                     Err(error) => return Err(error),
                 }
             }
-            // No other call can have set it in between.
+            // No other call can have set the packs in between.
             _ = self.packs.set(packs);
         }
         Ok(self.packs.get().map(Vec::as_slice).unwrap_or_default())

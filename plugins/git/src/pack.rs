@@ -1,5 +1,5 @@
-//! A pack: reads one object, which may consist of a base and changes to it. Apart from the cache, at most the base, one
-//! change and the result are in memory.
+//! A pack: reads one object, which may consist of a base and changes to this base. Apart from the cache, at most the
+//! base, one change and the result are in memory.
 
 use std::io::Cursor;
 use std::rc::Rc;
@@ -32,7 +32,7 @@ struct LocatedEntry {
     entry: Entry,
 }
 
-/// Where the chain of an object ends.
+/// The base at which the chain of an object ends.
 enum Base {
     Here(Kind, LocatedEntry),
     /// In another pack, or a loose object.
@@ -73,7 +73,7 @@ impl Pack {
         Ok(object)
     }
 
-    /// Keeps an object for other ones of which it may be the base.
+    /// Stores an object in the cache, because it may be the base of other objects.
     fn kept(&self, offset: u64, object: Object) -> Rc<Object> {
         let object = Rc::new(object);
         let key = (self.file.number, offset);
@@ -135,7 +135,7 @@ impl Pack {
     }
 }
 
-/// Checks a size before memory is allocated for it.
+/// Checks a size before memory of this size is allocated.
 pub(crate) fn checked_size(size: u64, max: u64) -> Result<usize> {
     let too_large = || Error::too_large("the object", max, "setting `max_bytes`");
     usize::try_from(size)
@@ -235,7 +235,8 @@ mod tests {
         };
         check(b"\x06\x05\x91\x01\x03\x02xy", Some(b"bcdxy"));
         check(b"\x06\x03\x90\x03", Some(b"abc"));
-        // Another base; a copy beyond the end; too much; too little; no length; a result that is too large.
+        // These are invalid: another base, a copy beyond the end, too many bytes, too few bytes, no length, and a
+        // result that is too large.
         check(b"\x05\x03\x90\x03", None);
         check(b"\x06\x03\x91\x05\x03", None);
         check(b"\x06\x02\x90\x03", None);

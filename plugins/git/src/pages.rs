@@ -144,7 +144,7 @@ pub(crate) fn diff(
     Ok(page)
 }
 
-/// What is at a path of a commit; `None` if there is nothing.
+/// What is at a path of a commit; `None` if the path does not exist.
 fn root(objects: &Objects, commit: &ObjectId, path: &[String]) -> Result<Option<(Type, ObjectId)>> {
     match tree::find(objects, tree_of(objects, commit)?, path) {
         Ok((Type::Folder, id)) => Ok(Some((Type::Folder, id))),

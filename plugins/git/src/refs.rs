@@ -1,4 +1,4 @@
-//! Branches, tags and `HEAD`: loose references, and those in `packed-refs`.
+//! Branches, tags and `HEAD`: loose references, and references in `packed-refs`.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ const MAX_PACKED: u64 = 32 << 20;
 const MAX_SYMBOLIC: usize = 5;
 const MAX_DEPTH: usize = 16;
 
-/// What `HEAD` is.
+/// The target of `HEAD`.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Head {
     Branch(String),
@@ -31,7 +31,7 @@ impl<'a> Refs<'a> {
         Self { git_dir, max }
     }
 
-    /// What `HEAD` is; `None` if it is not valid.
+    /// The target of `HEAD`; `None` if it is not valid.
     pub(crate) fn head(&self) -> Result<Option<Head>> {
         let text = self.git_dir.small(&["HEAD"])?.unwrap_or_default();
         Ok(match text.trim().strip_prefix("ref: refs/heads/") {
@@ -60,7 +60,8 @@ impl<'a> Refs<'a> {
         Ok(None)
     }
 
-    /// All references whose full names begin with this folder, such as `refs/heads/`, without it.
+    /// All references whose full names begin with this folder, such as `refs/heads/`. The returned names omit the
+    /// folder.
     pub(crate) fn all(&self, folder: &str) -> Result<BTreeMap<String, ObjectId>> {
         let mut all = self.packed()?.split_off(folder);
         all.retain(|name, _| name.starts_with(folder));
@@ -113,7 +114,7 @@ impl<'a> Refs<'a> {
     }
 }
 
-/// Whether a full name of a reference is valid, as far as it is the path of a file.
+/// Whether a full name of a reference is valid as the path of a file.
 fn is_valid(name: &str) -> bool {
     let is_valid_part = |part: &str| {
         let is_safe = !part.is_empty()

@@ -29,7 +29,7 @@ pub(crate) struct Repository {
     max_bytes: usize,
 }
 
-/// What a URI returns before its content is built: the version is known from ids alone.
+/// The object that a URI returns, before its content is built: the version is known from ids alone.
 pub(crate) struct ResolvedUri<'a> {
     target: &'a Target,
     pub(crate) version: String,
@@ -77,7 +77,7 @@ impl Repository {
         revision::resolve(&self.objects, &self.refs(), revision)
     }
 
-    /// Finds what a URI names.
+    /// Finds the object that a URI identifies.
     pub(crate) fn find<'a>(&self, target: &'a Target) -> Result<ResolvedUri<'a>> {
         let found = |commit: ObjectId, version: String, is_fixed| ResolvedUri {
             target,
@@ -133,7 +133,7 @@ impl Repository {
         })
     }
 
-    /// The content of what was found.
+    /// The content of the object.
     pub(crate) fn content(&self, found: &ResolvedUri<'_>) -> Result<Content> {
         let commit = || found.commit.ok_or(Error::NotFound);
         let plain = |text: String, mime: &str| Ok(Content::text(text).mime(mime));

@@ -17,7 +17,7 @@ pub(crate) const HASH: gix_hash::Kind = gix_hash::Kind::Sha1;
 /// The folders of references in the order in which a name is looked up, as in `git`.
 const FOLDERS: [&str; 4] = ["refs/", "refs/tags/", "refs/heads/", "refs/remotes/"];
 
-/// The commit of a revision. One that does not exist is not found.
+/// The commit of a revision. A revision that does not exist is reported as not found.
 pub(crate) fn resolve(objects: &Objects, refs: &Refs<'_>, text: &str) -> Result<ObjectId> {
     let (name, steps) = text.split_at(text.find(['~', '^']).unwrap_or(text.len()));
     let start = find(objects, refs, name)?.ok_or(Error::NotFound)?;
@@ -109,7 +109,7 @@ fn walk(objects: &Objects, mut id: ObjectId, steps: &str) -> Result<ObjectId> {
     }
 }
 
-/// The parents of a commit, as far as they are in the repository.
+/// The parents of a commit that are in the repository.
 pub(crate) fn parents_of(objects: &Objects, id: &ObjectId) -> Result<Vec<ObjectId>> {
     if objects.is_shallow(id)? {
         return Ok(Vec::new());

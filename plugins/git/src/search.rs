@@ -1,6 +1,6 @@
-//! Ranked search in the names and contents of the files of `HEAD`, and in the messages of the newest commits. The host waits
-//! only a short time for all providers, so names come first, because searching them takes the least time. When the time is
-//! over, the hits so far are returned.
+//! Ranked search in the names and contents of the files of `HEAD`, and in the messages of the newest commits. The host
+//! waits only a short time for all providers, so names are searched first, because this takes the least time. When the
+//! time is over, the hits so far are returned.
 
 use std::time::Instant;
 
@@ -18,7 +18,8 @@ const MAX_TEXT: usize = 256 << 10;
 /// The maximum number of commits of a repository whose messages are searched.
 const MAX_COMMITS: usize = 1_000;
 
-/// The files of `HEAD` that contain words of a text, the best first, also branches and tags with such names; then commits.
+/// The files of `HEAD` that contain words of a text, best first, with branches and tags that have such names. Then the
+/// commits.
 pub(crate) fn hits(git: &Git, query: &SearchQuery) -> Result<Hits> {
     let mut ranking = Ranking::new(&query.text);
     if ranking.is_empty() {

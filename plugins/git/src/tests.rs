@@ -113,7 +113,7 @@ fn list(git: &Git, limit: u32) -> Vec<String> {
     }
 }
 
-/// Checks what is the same for loose and packed objects and references.
+/// Checks the properties that are the same for loose and packed objects and references.
 fn check_repository(fixture: &Fixture) {
     let git = fixture.open();
     let readme = "# One\n".repeat(500);
@@ -530,7 +530,7 @@ fn a_log_that_does_not_end_says_where_it_continues() {
         assert_eq!(lines.lines().count(), 4, "{page}");
         joined += lines;
         uri = next.trim().to_owned();
-        // The position does not move with the branch.
+        // The position stays the same when the branch moves.
         assert!(!uri.contains("main"), "{uri}");
     }
     assert_eq!(joined, all);
@@ -605,7 +605,8 @@ fn damaged_files_are_errors() {
     for path in [index.clone(), index.replace(".idx", ".pack")] {
         let good = fs::read(&path).unwrap();
         fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
-        // Each byte in turn has another value, and each length is the end. Nothing may panic or take long.
+        // Each byte in turn gets another value, and the data are cut at each length. The code must not panic or take
+        // long.
         for at in (0..good.len()).step_by(3) {
             let mut bad = good.clone();
             bad[at] ^= 0xff;
@@ -668,7 +669,7 @@ fn searches_the_names_and_texts_of_head() {
     );
     let first = fixture.git(&["rev-parse", "main~1"]);
     assert_eq!(body[0].0, format!("git://r/{first}"));
-    // Without time for files, branches are found, and the others are reported as missing.
+    // Without time for files, branches are found, and the other results are reported as missing.
     set_time_left(Duration::ZERO);
     let hits = git.search(&SearchQuery::new("login", 10)).unwrap();
     let metadata = &hits

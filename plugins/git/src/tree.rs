@@ -13,7 +13,7 @@ use crate::revision::HASH;
 /// The maximum depth of a path.
 const MAX_DEPTH: usize = 256;
 
-/// What an entry of a tree is.
+/// The type of an entry of a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Type {
     File,

@@ -218,8 +218,8 @@ impl Api {
             .filter_map(|resource| Some((resource, resource.list.as_ref()?)))
     }
 
-    /// The page with the single resources from a position on. It has a cursor if there are more of them; otherwise the
-    /// position becomes that of the first list.
+    /// The page with the single resources from a position on. If there are more of them, the page has a cursor.
+    /// Otherwise the position becomes the position of the first list.
     fn single_page(&self, query: &Query, position: &mut Position, limit: usize) -> EntryPage {
         let mut page = EntryPage::default();
         if position.list > 0 {
@@ -323,7 +323,7 @@ fn suggestion(list: &List, item: &Value, request: &CompletionRequest) -> Option<
     (fits && value.starts_with(&request.prefix)).then_some(value)
 }
 
-/// A part of a JSON response. A text is a text if the operator gave it a media type.
+/// A part of a JSON response. If the operator gave a text a media type, the text is returned without quotes.
 fn json_part(body: &[u8], pointer: &str, mime_type: Option<&str>) -> Result<Content> {
     let body: Value = serde_json::from_slice(body)
         .map_err(|error| format!("the response is not JSON: {error}"))?;

@@ -28,7 +28,7 @@ pub(crate) struct List {
 /// A page of a list.
 pub(crate) struct Page {
     pub(crate) items: Vec<Value>,
-    /// What requests the next page.
+    /// The value that requests the next page.
     pub(crate) next: Option<String>,
     pub(crate) freshness: Option<Freshness>,
 }
@@ -65,7 +65,7 @@ impl List {
         })
     }
 
-    /// Gets a page: the first one, or the one after a token. `text` is that of a search.
+    /// Gets a page: the first page, or the page after a token. `text` is the text of a search.
     pub(crate) fn page(
         &self,
         token: Option<&str>,
@@ -119,7 +119,8 @@ impl List {
             (_, None) => {}
             _ => return Err(Error::invalid("the cursor is invalid")),
         }
-        // What the operator configured has precedence over what the API, or a client, put into a token.
+        // The values that the operator configured take precedence over values that the API, or a client, put into a
+        // token.
         pairs.extend(self.raw.query.clone());
         if let Some(parameter) = &self.raw.parameter {
             pairs.insert(parameter.clone(), text.to_owned());
@@ -138,7 +139,7 @@ impl List {
             .ok_or_else(|| Error::invalid("the cursor is too long"))
     }
 
-    /// What requests the page after this one.
+    /// The value that requests the page after this page.
     fn next(
         &self,
         body: &Value,
@@ -190,7 +191,7 @@ impl List {
         Some(entry)
     }
 
-    /// The URI of an item with these values; `None` if the host would refuse it.
+    /// The URI of an item with these values; `None` if the host would refuse the URI.
     pub(crate) fn item_uri(&self, values: &[(String, String)]) -> Option<String> {
         item_uri(&self.uri, values)
     }

@@ -1,15 +1,15 @@
-//! Cursors: a place in the lists of all resources. They come back from clients, which may have changed them.
+//! Cursors: a position in the lists of all resources. Clients send cursors back, and may have changed them.
 
 use larder_provider::{Error, Result};
 
-/// Where a page of the list continues.
+/// The position at which a page of the list continues.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Position {
     /// The list: 0 for the single resources, then the list of each template.
     pub(crate) list: usize,
     /// How many items of the page of the API were returned already.
     pub(crate) offset: usize,
-    /// What requests the page of the API; `None` for the first one.
+    /// The token that requests the page of the API; `None` for the first page.
     pub(crate) token: Option<String>,
 }
 

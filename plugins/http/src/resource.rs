@@ -1,4 +1,4 @@
-//! A resource of the API, or a set of them: where it is, and what it is called.
+//! A resource of the API, or a set of resources: its address and its name.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,7 +22,7 @@ pub(crate) struct Resource {
 }
 
 impl Resource {
-    /// Checks a description. The error says what is wrong with it.
+    /// Checks a description. The error says why the description is invalid.
     pub(crate) fn new(mut raw: settings::Resource) -> Result<Self, String> {
         let uri = UriTemplate::parse(&raw.uri).map_err(|error| format!("`uri`: {error}"))?;
         let path = PathTemplate::parse(&raw.path).map_err(|error| format!("`path`: {error}"))?;
@@ -72,7 +72,7 @@ impl Resource {
         })
     }
 
-    /// Whether it is one resource, and not a set.
+    /// Whether this is one resource instead of a set.
     pub(crate) fn is_single(&self) -> bool {
         self.uri.variables().next().is_none()
     }
@@ -107,7 +107,8 @@ impl Resource {
         self.raw.content.as_deref()
     }
 
-    /// A request for a URI of this resource, as the host would make it; `None` if it has another URI.
+    /// A request for a URI of this resource, as the host would make it; `None` if the URI does not belong to this
+    /// resource.
     pub(crate) fn request(&self, uri: &str) -> Option<Request> {
         let found = self.uri.matches(uri)?;
         found.check_safety().ok()?;
@@ -180,7 +181,7 @@ pub(crate) fn item_uri(template: &UriTemplate, values: &[(String, String)]) -> O
         .map(|(name, value)| larder_uri_template::Variable::new(name, value))
         .collect();
     let uri = template.expand(&variables);
-    // A value that cannot be read back, such as one with `..`, has no URI.
+    // A value that cannot be read back has no URI, for example a value with `..`.
     template
         .matches(&uri)
         .filter(|found| found.check_safety().is_ok())?;

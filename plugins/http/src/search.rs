@@ -1,5 +1,5 @@
-//! Search: with the API where a resource has a search, and otherwise in the pages of its list. It has little time, so what
-//! was found is kept when the time is over.
+//! Search: if a resource has a search, with the API, and otherwise in the pages of its list. A search has little time,
+//! so the hits so far are returned when the time is over.
 
 use std::time::Instant;
 
@@ -32,7 +32,7 @@ struct Walk<'a> {
 }
 
 impl Api {
-    /// What was found in single resources, with searches of the API, and in lists without one.
+    /// The hits in single resources, from searches of the API, and in lists without a search.
     pub(crate) fn hits(&self, query: &SearchQuery) -> Result<Hits> {
         let words = query
             .text
@@ -91,8 +91,8 @@ impl Search<'_> {
         found
     }
 
-    /// The entries of the other lists that contain all words. The lists take turns, so that a long one does not use up the
-    /// time of the others.
+    /// The entries of the other lists that contain all words. The lists are read in turn, so that a long list does not
+    /// use up the time of the others.
     fn lists(&mut self) -> Vec<Vec<Entry>> {
         let lists = self
             .api
@@ -144,7 +144,7 @@ impl Search<'_> {
         }
     }
 
-    /// The entries that contain all words, first those with the words in their names and titles.
+    /// The entries that contain all words. Entries with the words in their names and titles come first.
     fn by_rank(&self, entries: Vec<Entry>) -> Vec<Entry> {
         let matching = entries
             .into_iter()

@@ -46,7 +46,7 @@ pub(crate) struct Settings {
     pub(crate) ttl: Duration,
 }
 
-/// A resource, or a set of resources, as the operator describes it.
+/// A resource, or a set of resources, in the operator's description.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Resource {

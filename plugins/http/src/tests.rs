@@ -20,7 +20,7 @@ const RESOURCES: &str = r#"[
     { "uri": "shop://files/{+path}", "path": "files/{+path}" }
 ]"#;
 
-/// The provider with an API that has these responses. The URLs that it received are in the returned list.
+/// The provider with an API that has these responses. The returned list contains the URLs that the API received.
 fn api(
     resources: &str,
     respond: impl Fn(&str) -> (u16, &'static str) + 'static,

@@ -1,4 +1,4 @@
-//! The URIs of this provider, and the paths of notes. A path is that of the file without `.md`.
+//! The URIs of this provider, and the paths of notes. The path of a note is the path of its file without `.md`.
 
 use larder_provider::{Error, Result};
 use provider_support::uri;
@@ -8,11 +8,11 @@ pub(crate) const LINKS: &str = "notes://links/{+page}";
 pub(crate) const BACKLINKS: &str = "notes://backlinks/{+page}";
 pub(crate) const TAG: &str = "notes://tags/{+tag}";
 pub(crate) const TAGS: &str = "notes://tags";
-/// Every URI begins with it.
+/// The beginning of every URI.
 pub(crate) const CLAIM: &str = "notes:";
 const PAGE_PREFIX: &str = "notes:///";
 
-/// What a URI names.
+/// What a URI identifies.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Address {
     Page {

@@ -3,10 +3,10 @@
 use larder_provider::serde_json::{Map, Value};
 use serde_saphyr::{Budget, Options};
 
-/// The maximum size of a front matter. It is read for each entry of a list.
+/// The maximum size of a front matter. The front matter is read for each entry of a list.
 pub(crate) const MAX_BYTES: usize = 32 << 10;
 
-/// The front matter of a note, or why it cannot be used.
+/// The front matter of a note, or why the front matter cannot be used.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct FrontMatter {
     fields: Map<String, Value>,
@@ -33,7 +33,8 @@ pub(crate) fn split(text: &str) -> (Option<&str>, &str) {
 }
 
 impl FrontMatter {
-    /// Parses the YAML. A note with a wrong front matter is a note without one, and the problem is reported with it.
+    /// Parses the YAML. A note with an invalid front matter is handled as a note without front matter, and the problem
+    /// is reported with it.
     pub(crate) fn parse(yaml: Option<&str>) -> Self {
         let Some(yaml) = yaml.filter(|yaml| !yaml.trim().is_empty()) else {
             return Self::default();
@@ -76,7 +77,7 @@ impl FrontMatter {
         found.map(str::trim).filter(|text| !text.is_empty())
     }
 
-    /// The priority, if it is a number from 0 to 1.
+    /// The priority; none if it is not a number from 0 to 1.
     pub(crate) fn priority(&self) -> Option<f64> {
         let priority = self.fields.get("priority")?.as_f64()?;
         (0.0..=1.0).contains(&priority).then_some(priority)

@@ -24,7 +24,7 @@ use settings::Settings;
 use vault::Vault;
 
 struct Notes {
-    /// `None` if no folder is granted. Then there is nothing to list.
+    /// `None` if no folder is granted. Then the list is empty.
     vault: Option<Vault>,
 }
 
@@ -117,7 +117,7 @@ impl Provider for Notes {
             Address::Links(path) => (address::LINKS, vec![page(path)]),
             Address::Backlinks(path) => (address::BACKLINKS, vec![page(path)]),
             Address::Tag(tag) => (address::TAG, vec![Variable::new("tag", tag)]),
-            // It is in the list, but the catalog has only the beginning of a long list.
+            // The page is in the list, but the catalog has only the beginning of a long list.
             Address::Tags => (address::TAGS, Vec::new()),
         };
         Some(TemplateMatch {
@@ -175,8 +175,8 @@ impl Provider for Notes {
         }
     }
 
-    /// The version of a note is in the metadata of its file. The others are made from their content, so that watchers
-    /// of a section, a tag or of backlinks are notified only of changes that concern them.
+    /// The metadata of a file contains the version of its note. The other versions are computed from content, so that
+    /// watchers of a section, a tag or of backlinks are notified only of changes that concern them.
     fn versions(&self, uris: &[String]) -> Result<Vec<Option<String>>> {
         Ok(uris.iter().map(|uri| self.version(uri).ok()).collect())
     }
@@ -189,7 +189,7 @@ impl Provider for Notes {
         let visited = vault.visit_until(&paths, Some(query.end()), |at, text| {
             ranking.add(at, &paths[at].join("/"), text);
         })?;
-        // Of the others, the names are known.
+        // Only the names of the other notes are known.
         for (at, path) in paths.iter().enumerate().skip(visited) {
             ranking.add(at, &path.join("/"), "");
         }

@@ -32,7 +32,7 @@ impl<'a> Resolver<'a> {
         Self { paths, names, all }
     }
 
-    /// The note that a link leads to, or the path at which there is none.
+    /// The note to which a link leads, or the path at which there is no note.
     pub(crate) fn resolve(&self, from: &[String], link: &Link) -> Result<&'a Path, String> {
         let target = link.target.split(['#', '?']).next().unwrap_or_default();
         let target = uri::decode(target).unwrap_or_default();
@@ -49,7 +49,7 @@ impl<'a> Resolver<'a> {
     }
 }
 
-/// The path that a relative path in a note means. `None` if it leads out of the folder of the notes.
+/// The absolute form of a relative path in a note. `None` if the path leads out of the folder of the notes.
 fn absolute(from: &[String], target: &str) -> Option<String> {
     let folder = from
         .split_last()

@@ -1,4 +1,4 @@
-//! What a note consists of: headings, sections, links and tags.
+//! The parts of a note: headings, sections, links and tags.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
@@ -10,18 +10,18 @@ use pulldown_cmark::{
 /// The maximum length of a tag.
 const MAX_TAG: usize = 100;
 
-/// A heading and the text that belongs to it.
+/// A heading and the text that belongs to the heading.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Section {
     pub(crate) level: u8,
     pub(crate) title: String,
-    /// Identifies the section in its note, as on GitHub: `What is new?` has the slug `what-is-new`.
+    /// The identifier of the section in its note, as on GitHub: `What is new?` has the slug `what-is-new`.
     pub(crate) slug: String,
-    /// From the heading to the next one of the same or a higher level.
+    /// From the heading to the next heading of the same or a higher level.
     pub(crate) range: Range<usize>,
 }
 
-/// A link to another note, as it is written.
+/// A link to another note, with its original text.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Link {
     pub(crate) target: String,
@@ -31,7 +31,7 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    /// Whether it embeds a file that is not a note, such as a picture. The extension decides.
+    /// Whether the link embeds a file that is not a note, such as a picture. The extension decides.
     pub(crate) fn is_attachment(&self) -> bool {
         let path = self.target.split(['#', '?']).next().unwrap_or_default();
         let extension = path
@@ -113,7 +113,7 @@ impl Note {
         }
     }
 
-    /// A section ends where the next one of the same or a higher level begins.
+    /// A section ends where the next section of the same or a higher level begins.
     fn end_sections(&mut self, length: usize) {
         let mut open: Vec<(u8, usize)> = Vec::new();
         let starts: Vec<(u8, usize)> = self

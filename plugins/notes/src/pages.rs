@@ -1,4 +1,4 @@
-//! What is returned for each URI: entries, notes, sections, and the pages about links and tags.
+//! The content of each URI: entries, notes, sections, and the pages about links and tags.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -16,7 +16,8 @@ use crate::vault::{Path, Vault};
 
 /// The part of a note in which its title and its front matter are looked for.
 const HEAD: usize = front_matter::MAX_BYTES + HEADING;
-/// The part after the front matter in which the first heading is looked for. It is parsed for each entry of a list.
+/// The part after the front matter in which the first heading is searched for. This part is parsed for each entry of a
+/// list.
 const HEADING: usize = 4 << 10;
 /// The maximum number of sections in the metadata of a note.
 const MAX_SECTIONS: usize = 200;
@@ -165,7 +166,7 @@ fn backlinks(vault: &Vault, path: &Path) -> Result<String> {
     Ok(page)
 }
 
-/// The notes with a tag, or with one below it: `a` includes `a/b`.
+/// The notes with a tag, or with a tag below it: `a` includes `a/b`.
 fn tagged(vault: &Vault, tag: &str) -> Result<String> {
     let (paths, mut page) = (vault.paths(), format!("# Notes with the tag {tag}\n\n"));
     let mut found = false;
@@ -187,7 +188,7 @@ fn tagged(vault: &Vault, tag: &str) -> Result<String> {
     }
 }
 
-/// All tags with the number of their notes.
+/// All tags, each with the number of its notes.
 pub(crate) fn all_tags(vault: &Vault) -> Result<Vec<(String, usize)>> {
     let mut all = BTreeMap::new();
     vault.visit(&vault.paths(), |_, text| {

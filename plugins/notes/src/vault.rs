@@ -24,7 +24,7 @@ impl Vault {
         Self { disk, settings }
     }
 
-    /// The only granted folder, or `None` if there is none.
+    /// The only granted folder; `None` if no folder is granted.
     pub(crate) fn granted(settings: Settings) -> Result<Option<Self>> {
         let mut folders = disk::granted();
         match (folders.pop(), folders.len()) {
@@ -57,7 +57,7 @@ impl Vault {
         found
     }
 
-    /// Adds what is in a folder. A folder that cannot be read does not hide the others.
+    /// Adds the notes of a folder. A folder that cannot be read does not hide other folders.
     fn read_folder(&self, folder: &[String], found: &mut Vec<Path>, folders: &mut Vec<Path>) {
         let entries = match self.disk.entries(folder) {
             Ok(entries) => entries,
@@ -93,7 +93,7 @@ impl Vault {
         }
     }
 
-    /// The names in a folder that begin with a text, as they are completed: folders with a slash.
+    /// The names in a folder that begin with a text, in the form of a completion: folders have a slash.
     pub(crate) fn names(&self, folder: &[String]) -> Vec<String> {
         if !folder.iter().all(|name| is_visible(name)) {
             return Vec::new();
@@ -134,12 +134,12 @@ impl Vault {
         Ok(String::from_utf8_lossy(&head).into_owned())
     }
 
-    /// Visits these notes, which are from the list. Those that cannot be read are skipped and reported.
+    /// Visits these notes of the list. Notes that cannot be read are skipped and reported.
     pub(crate) fn visit(&self, paths: &[Path], visit: impl FnMut(usize, &str)) -> Result<()> {
         self.visit_until(paths, None, visit).map(drop)
     }
 
-    /// The same, until a time. Returns how many were visited.
+    /// Like [`Self::visit`], until a time. Returns how many notes were visited.
     pub(crate) fn visit_until(
         &self,
         paths: &[Path],

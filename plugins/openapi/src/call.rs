@@ -14,7 +14,7 @@ const MAX_ERROR: usize = 4000;
 /// The maximum size of a structured result. The host accepts 1 MiB.
 const MAX_STRUCTURED: usize = 1_000_000;
 
-/// Calls an operation. A response with an error is a result too, so that the model can correct its arguments.
+/// Calls an operation. An error response is a result too, so that the model can correct its arguments.
 pub(crate) fn call(
     client: &Client,
     operation: &Operation,

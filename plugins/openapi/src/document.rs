@@ -9,9 +9,9 @@ use crate::files::FILES_POINTER;
 
 /// The maximum number of references that lead to one value.
 const MAX_REFERENCES: usize = 16;
-/// The maximum depth of a YAML document. That of JSON is 128.
+/// The maximum depth of a YAML document. The maximum depth of a JSON document is 128.
 const MAX_DEPTH: usize = 100;
-/// The maximum number of YAML events, and of those that come from aliases.
+/// The maximum number of YAML events, and of the events that come from aliases.
 const MAX_EVENTS: usize = 500_000;
 const MAX_ALIAS_EVENTS: usize = 100_000;
 
@@ -29,7 +29,7 @@ impl Document {
         Self::new(parse(bytes)?, BTreeMap::new())
     }
 
-    /// Checks the version of a document, which contains what was followed.
+    /// Checks the version of a document. The document already contains the files to which it refers.
     pub(crate) fn new(root: Value, unread: BTreeMap<String, String>) -> Result<Self> {
         let version = root["openapi"].as_str().unwrap_or_default();
         match (version.starts_with("3."), root["swagger"].as_str()) {
@@ -109,7 +109,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Value> {
     }
 }
 
-/// The JSON pointer of a reference within the document; `None` if it refers to another one.
+/// The JSON pointer of a reference within the document; `None` if it refers to another document.
 pub(crate) fn local_pointer(reference: &str) -> Option<String> {
     let pointer = reference.strip_prefix('#')?;
     let decoded = larder_web::decode(pointer)?;
@@ -122,7 +122,7 @@ pub(crate) fn quote(text: &str) -> String {
     format!("`{}`", short.escape_debug())
 }
 
-/// Parses YAML. A text such as `no` or `1.10` of an enumeration is a text only in quotes, as in YAML 1.2.
+/// Parses YAML. In an enumeration, values such as `no` or `1.10` are only texts if they are in quotes, as in YAML 1.2.
 fn yaml(text: &str) -> Result<Value> {
     let options = serde_saphyr::options! {
         budget: serde_saphyr::budget! {
@@ -150,7 +150,7 @@ pub(crate) fn texts(value: &Value) -> Vec<String> {
     items.filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// The components that a value refers to, directly or through others, by their pointers. At most `max`.
+/// The components to which a value refers, directly or through other components, by their pointers. At most `max`.
 pub(crate) fn components<'a>(
     document: &'a Document,
     value: &'a Value,

@@ -1,5 +1,6 @@
-//! The files that a document refers to. Those in the granted folder become a part of the document, and the references to
-//! them become references within it. The author of the document may be hostile: only JSON and YAML of this folder is read.
+//! The files that a document refers to. Files in the granted folder become a part of the document, and the references
+//! to these files become references within the document. The author of the document may be hostile: only JSON and YAML
+//! of this folder is read.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -13,7 +14,7 @@ use serde_json::{Map, Value};
 
 use crate::document;
 
-/// Where the files are in the document, by their paths in the folder.
+/// The place of the files in the document, by their paths in the folder.
 const FILES: &str = "x-larder-files";
 /// The beginning of pointers into files.
 pub(crate) const FILES_POINTER: &str = "/x-larder-files/";
@@ -45,7 +46,7 @@ struct Reader<'a> {
     digests: BTreeSet<(String, String)>,
 }
 
-/// Whether a document may refer to other files. It costs less than parsing the document.
+/// Whether a document may refer to other files. This check costs less than parsing the document.
 pub(crate) fn are_in(bytes: &[u8]) -> bool {
     let text = String::from_utf8_lossy(bytes);
     let targets = text.split("$ref").skip(1);
@@ -120,7 +121,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The reference within the document that replaces one in a file; `None` if it does not name a file.
+    /// The reference within the document that replaces a reference in a file; `None` if it does not name a file.
     fn target(&mut self, reference: &str, file: &str) -> Result<Option<String>, String> {
         let (name, fragment) = reference.split_once('#').unwrap_or((reference, ""));
         let is_url = name
@@ -192,7 +193,7 @@ impl Reader<'_> {
     }
 }
 
-/// The path that a relative reference in a file means; `None` if it leads out of the folder.
+/// The absolute form of a relative reference in a file; `None` if it leads out of the folder.
 fn join(file: &str, name: &str) -> Option<String> {
     let name = decode(name)?;
     let mut path: Vec<&str> = file.split('/').collect();

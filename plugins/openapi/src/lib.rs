@@ -204,7 +204,7 @@ impl Provider for OpenApi {
 }
 
 impl OpenApi {
-    /// The document. It is loaded by the first method that needs it.
+    /// The document. The first method that needs it loads it.
     fn api(&self) -> Result<Rc<Api>> {
         let load = || {
             let source = source::load(&self.settings)?;
@@ -307,7 +307,7 @@ impl OpenApi {
     }
 }
 
-/// An operation with everything that it refers to.
+/// An operation together with all components to which it refers.
 fn self_contained(api: &Api, operation: &Operation) -> Result<Value> {
     let (item, value) = operation.values(&api.document)?;
     let shared = json!({ "shared": item["parameters"], "own": value });

@@ -73,9 +73,9 @@ impl Pages<'_> {
         page
     }
 
-    /// What an operation does, needs and returns.
+    /// What an operation does, what it needs, and what it returns.
     pub(crate) fn operation(&self, operation: &Operation) -> String {
-        // An operation in a file that cannot be read has a page too, which says so.
+        // An operation in a file that cannot be read has a page too. The page says that the file cannot be read.
         let value = operation
             .values(self.document)
             .map_or(&Value::Null, |(_, value)| value);
@@ -227,7 +227,7 @@ impl Pages<'_> {
         }
     }
 
-    /// The type of a schema in a few words, with a link to its page if it has one.
+    /// The type of a schema in a few words. If the type has a page, the text has a link to the page.
     fn type_name(&self, schema: &Value) -> String {
         if let Some(reference) = schema["$ref"].as_str() {
             let pointer = local_pointer(reference);
@@ -296,7 +296,7 @@ impl Pages<'_> {
     }
 }
 
-/// A text of the document in one line. It cannot begin a heading or a list.
+/// A text of the document in one line. The text cannot begin a heading or a list.
 pub(crate) fn line(text: &str) -> String {
     let short: String = text.chars().take(500).collect();
     short.split_whitespace().collect::<Vec<_>>().join(" ")

@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 
 use crate::document::{Document, texts};
 
-/// The maximum number of operations, and of parameters of one. Others are ignored.
+/// The maximum number of operations, and of parameters of one operation. Further ones are ignored.
 const MAX_OPERATIONS: usize = 2000;
 const MAX_PARAMETERS: usize = 100;
 /// The maximum length of a tool name.
 const MAX_NAME: usize = 64;
 const METHODS: [&str; 7] = ["get", "put", "post", "delete", "options", "head", "patch"];
-/// Headers that OpenAPI does not allow as parameters, because they are described elsewhere.
+/// Headers that OpenAPI does not allow as parameters, because other parts of the document describe them.
 const RESERVED_HEADERS: [&str; 3] = ["accept", "content-type", "authorization"];
 
 /// An operation: a method of a path.
@@ -35,7 +35,7 @@ pub(crate) struct Operation {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Parameter {
     pub(crate) name: String,
-    /// The name of the argument of the tool: the name, unless two parameters have it.
+    /// The name of the argument of the tool. It is the name of the parameter, unless two parameters have this name.
     pub(crate) argument: String,
     pub(crate) place: Place,
     pub(crate) is_required: bool,
@@ -64,7 +64,7 @@ pub(crate) struct Body {
     pub(crate) schema: Value,
 }
 
-/// What a call of an operation consists of.
+/// The inputs of a call of an operation.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Inputs {
     pub(crate) parameters: Vec<Parameter>,
@@ -121,12 +121,12 @@ impl Operation {
         Ok((item, document.resolve(&item[self.method.to_lowercase()])?))
     }
 
-    /// Its parameters and its body. The error says why a tool cannot call it.
+    /// The parameters and the body of the operation. The error says why a tool cannot call the operation.
     pub(crate) fn inputs(&self, document: &Document) -> Result<Inputs> {
         let (item, operation) = self.values(document)?;
         let body = body(document, &operation["requestBody"])?;
         let mut parameters: Vec<Parameter> = Vec::new();
-        // A parameter of the operation replaces the one of its path.
+        // A parameter of the operation replaces the parameter of its path with the same name.
         for list in [&operation["parameters"], &item["parameters"]] {
             for value in list.as_array().into_iter().flatten().take(MAX_PARAMETERS) {
                 let Some(new) = parameter(document, value)? else {
@@ -145,7 +145,8 @@ impl Operation {
         Ok(Inputs { parameters, body })
     }
 
-    /// Variables of the path that are not declared are texts, and declared ones that the path does not have are removed.
+    /// Variables of the path without a declaration are texts. Declared variables that the path does not have are
+    /// removed.
     fn add_undeclared(&self, parameters: &mut Vec<Parameter>) -> Result<()> {
         let template = PathTemplate::parse(&self.path)?;
         parameters.retain(|one| {
@@ -180,7 +181,7 @@ impl Parameter {
     }
 }
 
-/// A parameter; `None` if calls do not need it.
+/// A parameter; `None` if calls do not need the parameter.
 fn parameter(document: &Document, value: &Value) -> Result<Option<Parameter>> {
     let value = document.resolve(value)?;
     let name = value["name"].as_str().ok_or("a parameter has no name")?;
@@ -215,7 +216,7 @@ fn parameter(document: &Document, value: &Value) -> Result<Option<Parameter>> {
         )
         .into());
     }
-    // What its value is must be known.
+    // The schema of the value must be known.
     document.resolve(schema)?;
     let mut found = Parameter::new(name, place, schema.clone());
     found.is_required |= is_required;
@@ -272,7 +273,7 @@ fn body(document: &Document, value: &Value) -> Result<Option<Body>> {
     }
 }
 
-/// Gives parameters with the same name, or with that of the body, different arguments.
+/// Parameters that have the same name, or the name of the body, get different arguments.
 fn name_arguments(parameters: &mut [Parameter], body: Option<&Body>) {
     let names: Vec<String> = parameters.iter().map(|one| one.name.clone()).collect();
     for one in parameters {

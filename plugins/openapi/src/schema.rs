@@ -10,7 +10,7 @@ use crate::operation::Inputs;
 
 /// The maximum depth of a schema.
 const MAX_DEPTH: usize = 24;
-/// The maximum number of parts of the schemas of a tool, and of definitions in it.
+/// The maximum number of parts of the schemas of a tool, and of definitions in the schemas.
 const MAX_PARTS: usize = 3000;
 const MAX_DEFINITIONS: usize = 100;
 /// The maximum size of a schema as text. The host accepts 64 KiB.
@@ -18,7 +18,7 @@ const MAX_BYTES: usize = 60 << 10;
 /// The maximum length of a description.
 const MAX_DESCRIPTION: usize = 1000;
 
-/// Whether a schema describes what is sent to an API, or what it returns.
+/// Whether a schema describes data that are sent to an API, or data that the API returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Direction {
     Request,
@@ -103,7 +103,7 @@ fn bounded(
 }
 
 impl Converter<'_> {
-    /// The definitions that were referred to, and those that they refer to.
+    /// The definitions that were referred to, and the definitions to which these refer.
     fn definitions(&mut self) -> Map<String, Value> {
         let mut found = Map::new();
         while let Some(pointer) = self.waiting.pop() {
@@ -172,7 +172,7 @@ impl Converter<'_> {
         json!({ "$ref": format!("#/$defs/{name}") })
     }
 
-    /// The value of a keyword; `None` if it is unknown or invalid.
+    /// The value of a keyword; `None` if the keyword is unknown or its value is invalid.
     fn keyword(&mut self, key: &str, value: &Value, depth: usize) -> Option<Value> {
         match key {
             "type" if is_type(value) => Some(value.clone()),

@@ -1,4 +1,4 @@
-//! Where the document comes from: a file in a granted folder, or a URL.
+//! The source of the document: a file in a granted folder, or a URL.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -27,7 +27,7 @@ pub(crate) fn load(settings: &Settings) -> Result<Source> {
     }
 }
 
-/// The current version of the document, if finding it costs less than reading and parsing it.
+/// The current version of the document, if finding the version costs less than reading and parsing the document.
 pub(crate) fn version(settings: &Settings) -> Option<String> {
     match is_url(&settings.document) {
         true => {
@@ -121,7 +121,7 @@ fn fetch(settings: &Settings) -> Result<Source> {
     let response = client(settings)?
         .get_kept(&settings.document, None)
         .map_err(|error| match error {
-            // The document itself is missing, and not a resource that a client asked for.
+            // The document itself is missing, instead of a resource that a client requested.
             Error::NotFound => Error::Unavailable("there is no document at its URL".to_owned()),
             other => other,
         })?;
@@ -134,7 +134,7 @@ fn fetch(settings: &Settings) -> Result<Source> {
     })
 }
 
-/// A client without credentials: those of the API are not for the server of the document.
+/// A client without credentials, because the credentials of the API are not for the server of the document.
 fn client(settings: &Settings) -> Result<Client> {
     let base = BaseUrl::origin_of(&settings.document)
         .ok_or("the setting `document` is not a valid URL")?;

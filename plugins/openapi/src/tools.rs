@@ -50,7 +50,7 @@ fn tool(api: &Rc<Api>, operation: &Operation, settings: &Settings) -> Tool<OpenA
                 .unwrap_or_default()
         });
     if !is_read_only {
-        // POST creates something, as a rule.
+        // POST usually creates something.
         tool = tool.destructive(method != "POST");
     }
     if !is_structured {
@@ -107,7 +107,7 @@ impl OpenApi {
             arguments,
             self.settings.output_schemas,
         ) {
-            // The model can correct what is invalid.
+            // The model can correct an invalid argument.
             Err(Error::Invalid(why)) => Ok(ToolResult::error(format!("Invalid arguments: {why}"))),
             other => other,
         }

@@ -1,4 +1,5 @@
-//! A connection: sends statements and receives their results. The server may be hostile: what it sends is bounded.
+//! A connection: sends statements and receives their results. The server may be hostile, so the size of its messages is
+//! limited.
 
 use std::io::{Read as _, Write as _};
 
@@ -46,7 +47,7 @@ impl Connection {
         }
     }
 
-    /// Runs statements without parameters. The result is that of the last one, which has at most a few rows.
+    /// Runs statements without parameters. Returns the result of the last statement, which has at most a few rows.
     pub(crate) fn run(&mut self, sql: &str) -> Result<Rows, Failure> {
         let mut message = BytesMut::new();
         frontend::query(sql, &mut message)?;
@@ -63,7 +64,7 @@ impl Connection {
         Ok(self.ask(&statement(sql, parameters, limit)?, limit)?.rows)
     }
 
-    /// The same, with the rows that the server sent before it refused the statement or ended it.
+    /// Like [`Self::query`], with the rows that the server sent before it refused or ended the statement.
     pub(crate) fn query_partially(
         &mut self,
         sql: &str,
@@ -83,13 +84,13 @@ impl Connection {
         Ok(self.ask(&message, 0)?.parameters)
     }
 
-    /// Sends messages and receives the answer. It is an error if the server refuses a statement.
+    /// Sends messages and receives the answer. Fails if the server refuses a statement.
     fn ask(&mut self, message: &[u8], limit: usize) -> Result<Answer, Failure> {
         let (answer, refused) = self.exchange(message, limit)?;
         refused.map_or(Ok(answer), |refusal| Err(Failure::Refused(refusal)))
     }
 
-    /// Sends messages and receives everything until the server is ready again.
+    /// Sends messages and receives all messages until the server is ready again.
     fn exchange(
         &mut self,
         message: &[u8],

@@ -9,7 +9,7 @@ use crate::schema::{self, Selection, Table};
 use crate::settings::SavedQuery;
 use provider_table::{Format, address::is_suggested};
 
-/// Rows of a table in one response, unless a request asks for another number.
+/// Rows of a table in one response, unless a request contains another number.
 const DEFAULT_ROWS: usize = 100;
 /// Keys that are suggested at most.
 const MAX_KEYS: usize = 100;

@@ -12,11 +12,11 @@ use crate::login;
 use crate::settings::Server;
 use provider_table::Rows;
 
-/// The version: what a new transaction sees, see `pg_current_snapshot`. It changes when any transaction that wrote
-/// something ends, also in another database of the server.
+/// The version: the snapshot of a new transaction, see `pg_current_snapshot`. The version changes when any transaction
+/// that wrote data ends, also in another database of the server.
 const VERSION: &str = "SELECT pg_catalog.pg_current_snapshot()::text";
 
-/// Ends what began with a savepoint. Its time limit ends as well.
+/// Ends the part that began with a savepoint. The time limit of this part ends as well.
 const END_ATTEMPT: &str = "ROLLBACK TO SAVEPOINT attempt; RELEASE SAVEPOINT attempt";
 
 /// A database on a server.
@@ -58,7 +58,7 @@ impl Database {
     pub(crate) fn read<T>(&self, work: impl FnOnce(&mut Snapshot) -> Result<T>) -> Result<T> {
         let mut snapshot = self.start(&self.transaction())?;
         let result = work(&mut snapshot);
-        // Without a ROLLBACK, the connection is not kept, and its transaction ends with it.
+        // Without a ROLLBACK, the connection is not kept, and its transaction ends with the connection.
         if snapshot.connection.is_usable && snapshot.connection.run("ROLLBACK").is_ok() {
             self.kept.replace(Some(snapshot.connection));
         }
@@ -123,8 +123,8 @@ impl Snapshot {
         self.connection.query(sql, parameters, limit)
     }
 
-    /// Runs one statement for at most this time. If the server refuses it, the transaction continues, and the rows that were
-    /// sent before are returned with the reason.
+    /// Runs one statement for at most this time. If the server refuses it, the transaction continues, and the rows that
+    /// were sent before are returned with the reason.
     pub(crate) fn attempt(
         &mut self,
         sql: &str,

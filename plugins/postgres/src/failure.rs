@@ -8,13 +8,13 @@ use postgres_protocol::message::backend::ErrorFields;
 
 /// The largest amount that the server may send as the answer to one statement, in bytes.
 pub(crate) const MAX_BYTES: usize = 8 << 20;
-/// Characters of an error of the server that are shown.
+/// Maximum number of characters that are shown of the server's error.
 const MAX_MESSAGE: usize = 500;
 
 /// Why a statement has no result.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Failure {
-    /// The server refused it. The connection can be used again.
+    /// The server refused the statement. The connection can be used again.
     Refused(Refusal),
     /// The answer is larger than [`MAX_BYTES`].
     TooLarge,

@@ -164,7 +164,7 @@ impl Provider for Postgres {
     }
 
     fn versions(&self, uris: &[String]) -> Result<Vec<Option<String>>> {
-        // All resources change with the database.
+        // All resources change together with the database.
         let version = self.database.version()?;
         Ok(vec![Some(version); uris.len()])
     }

@@ -1,4 +1,4 @@
-//! The beginning of a connection: the user proves to know the password, and so does the server (SCRAM-SHA-256).
+//! The beginning of a connection: the user and the server each prove that they know the password (SCRAM-SHA-256).
 
 use bytes::BytesMut;
 use fallible_iterator::FallibleIterator as _;

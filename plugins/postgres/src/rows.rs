@@ -19,7 +19,7 @@ pub(crate) fn to_json(kind: Oid, bytes: Option<&[u8]>) -> Value {
     let text = String::from_utf8_lossy(bytes);
     let value = match kind {
         BOOL => Some(Value::Bool(text == "t")),
-        // A blob becomes an object, so that it is not mistaken for a text.
+        // A blob becomes an object, so that it cannot be confused with a text.
         BYTEA => blob(&text).map(|bytes| json!({ "base64": BASE64_STANDARD.encode(bytes) })),
         _ if INTEGERS.contains(&kind) => text.parse::<i64>().ok().map(Value::from),
         // Infinity and NaN are no numbers in JSON.

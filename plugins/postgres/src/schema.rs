@@ -9,8 +9,8 @@ use crate::database::Snapshot;
 /// Tables of a database, at most.
 const MAX_TABLES: usize = 5000;
 
-/// Tables and views that are not PostgreSQL's own. A partition is part of its table. `$1` is the list of schemas that are
-/// offered, `$2` a schema and `$3` a table; NULL means any.
+/// Tables and views that are not PostgreSQL's own. A partition is part of its table. `$1` is the list of schemas that
+/// are offered, `$2` a schema and `$3` a table; NULL means any.
 const CONDITION: &str =
     "FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
     WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT c.relispartition
@@ -62,7 +62,7 @@ pub(crate) struct Column {
     is_text: bool,
     is_required: bool,
     is_key: bool,
-    /// Whether an index begins with it.
+    /// Whether an index begins with the column.
     #[serde(default)]
     is_indexed: bool,
 }
@@ -96,7 +96,8 @@ pub(crate) fn sizes(snapshot: &mut Snapshot, selection: Selection<'_>) -> Result
         .collect())
 }
 
-/// The SQL that describes the selected tables and views. It is close to what created them, and not complete.
+/// The SQL that describes the selected tables and views. It is similar to the statements that created them, and is not
+/// complete.
 pub(crate) fn sql(snapshot: &mut Snapshot, selection: Selection<'_>) -> Result<String> {
     let tables = tables(snapshot, selection)?;
     let definitions = selected(snapshot, DEFINITION, selection)?;
@@ -141,7 +142,7 @@ impl Table {
         format!("{}.{}", quoted(&self.schema), quoted(&self.name))
     }
 
-    /// The column that identifies a row, as SQL: the primary key if it is one column.
+    /// The column that identifies a row, as SQL: the primary key, if it has one column.
     pub(crate) fn key(&self) -> Option<String> {
         let mut keys = self.columns.iter().filter(|column| column.is_key);
         match (keys.next(), keys.next()) {
@@ -166,7 +167,8 @@ impl Table {
         }
     }
 
-    /// The columns of text with an index, and the key if it can have this value: a text can be compared with them at once.
+    /// The columns of text with an index, and the key if the key can have this value: a text can be compared with these
+    /// columns at once.
     pub(crate) fn columns_to_compare<'a>(
         &'a self,
         text: &str,

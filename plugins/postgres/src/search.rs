@@ -1,5 +1,6 @@
-//! Search in the text columns of all tables. It has little time, so it begins with what costs the least: names, then
-//! values that an index finds, then the rows of small tables. What was found is kept when the time is over.
+//! Search in the text columns of all tables. A search has little time, so it begins with the parts that cost the least:
+//! names, then values that an index finds, then the rows of small tables. The hits so far are returned when the time is
+//! over.
 
 use std::time::{Duration, Instant};
 
@@ -31,10 +32,10 @@ struct Search<'a> {
     found: TableHits<'a>,
 }
 
-/// What a statement looks for in several tables.
+/// The values that a statement searches for in several tables.
 struct Lookup<'a> {
     tables: &'a [Table],
-    /// One for each table in which it can be looked for, with the number of the table.
+    /// One statement for each table that can contain the value, with the number of the table.
     selects: Vec<(usize, String)>,
     parameters: Vec<Option<&'a str>>,
 }
@@ -98,7 +99,7 @@ impl Search<'_> {
         }
         let mut found = Vec::new();
         for (number, tables) in batches.iter().enumerate() {
-            // A slow table leaves time for those after it.
+            // A slow table leaves time for the following tables.
             let parts = if number + 1 == batches.len() { 1 } else { 2 };
             found.extend(self.with_words(snapshot, tables, parts)?);
         }
@@ -179,8 +180,8 @@ impl Search<'_> {
         Some((number, sql))
     }
 
-    /// The hits in each table, in a part of the time that is left. If the database refuses the statement, its tables are
-    /// searched one by one, so that one that fails takes away only itself.
+    /// The hits in each table, in a part of the time that is left. If the database refuses the statement, its tables
+    /// are searched one by one, so that one that fails takes away only itself.
     fn look_up(
         &mut self,
         snapshot: &mut Snapshot,
@@ -213,7 +214,7 @@ impl Search<'_> {
         Ok(found)
     }
 
-    /// Runs a statement and adds its hits. Returns why the database refuses it.
+    /// Runs a statement and adds its hits. If the database refuses the statement, returns why.
     fn ask(
         &mut self,
         snapshot: &mut Snapshot,
@@ -243,7 +244,7 @@ impl Search<'_> {
         }
     }
 
-    /// What was found is worth more than the failure of the connection.
+    /// The hits so far are returned although the connection failed.
     fn after(&mut self, failure: Failure) -> Result<Option<Error>> {
         let error = Error::from(failure);
         if self.found.is_empty() {

@@ -66,7 +66,7 @@ pub(crate) struct Settings {
     pub(crate) server: Server,
     pub(crate) name: String,
     pub(crate) title: String,
-    /// None for all that the user can read.
+    /// None for all schemas that the user can read.
     pub(crate) schemas: Option<Vec<String>>,
     pub(crate) queries: BTreeMap<String, SavedQuery>,
     pub(crate) max_rows: usize,
@@ -105,7 +105,7 @@ pub(crate) struct SavedQuery {
     pub(crate) description: Option<String>,
 }
 
-/// A saved query as it is written.
+/// A saved query in the form in which it is written.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WrittenQuery {

@@ -9,7 +9,7 @@ pub(crate) struct Statement {
 }
 
 impl Statement {
-    /// Numbers the parameters. Strings, quoted names, comments and casts (`::`) stay as they are.
+    /// Numbers the parameters. Strings, quoted names, comments and casts (`::`) are not changed.
     pub(crate) fn parse(sql: &str) -> Result<Self, String> {
         let mut statement = Self {
             sql: String::with_capacity(sql.len()),
@@ -62,8 +62,8 @@ fn parameter(rest: &str) -> Option<&str> {
     is_name.then_some(&name[..end])
 }
 
-/// The length of a string, a quoted name or a comment at the beginning of a text. Without an end, it is the whole text,
-/// which the server refuses.
+/// The length of a string, a quoted name or a comment at the beginning of a text. If it has no end, returns the length
+/// of the whole text, which the server then refuses.
 fn quoted_length(rest: &str, before: &str) -> Option<usize> {
     let until = |start: usize, end: &str| {
         rest[start..]

@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use crate::settings::Settings;
 
-/// The id of all requests. Each is sent alone, so they need no others.
+/// The id of all requests. Each request is sent alone, so all requests can have the same id.
 pub(crate) const ID: u64 = 1;
 
-/// What the server answered.
+/// The answer of the server.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Answer {
     Result(Value),
@@ -48,7 +48,7 @@ impl Settings {
 
     /// A request to the address of the server, with its credentials.
     pub(crate) fn request(&self, method: &str, headers: &[(&str, &str)]) -> Request {
-        // A search has little time, and the server may be another Larder, which needs most of it.
+        // A search has little time. The server may be another Larder, which needs most of this time.
         let most = time_left() - time_left() / 10;
         let request = self
             .client

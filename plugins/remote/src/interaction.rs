@@ -1,4 +1,4 @@
-//! Tools and prompts of the server. The host offers them only where the operator grants it.
+//! Tools and prompts of the server. The host offers them only if the operator grants them.
 
 use larder_provider::{
     Annotations, Argument, ArgumentQuery, Block, Call, Completion, EmbeddedResource, Error, Prompt,
@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{Remote, completion, resources};
 
-/// A tool of the server. `None` if it is not valid.
+/// A tool of the server. `None` if the tool is not valid.
 pub(crate) fn tool(value: &Value) -> Option<Tool<Remote>> {
     let name = value["name"].as_str()?.to_owned();
     let (called, input) = (name.clone(), value["inputSchema"].clone());
@@ -35,7 +35,7 @@ pub(crate) fn tool(value: &Value) -> Option<Tool<Remote>> {
     })
 }
 
-/// A prompt of the server. `None` if it is not valid.
+/// A prompt of the server. `None` if the prompt is not valid.
 pub(crate) fn prompt(value: &Value) -> Option<Prompt<Remote>> {
     let name = value["name"].as_str()?.to_owned();
     let mut prompt = Prompt::new(&name, Remote::prompt);

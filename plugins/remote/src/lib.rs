@@ -1,5 +1,5 @@
-//! Provides the resources of another MCP server, in either era of the protocol; and its tools and prompts, where the
-//! operator grants them.
+//! Provides the resources of another MCP server, in either era of the protocol. If the operator grants it, also
+//! provides the tools and prompts of that server.
 
 mod exchange;
 mod interaction;
@@ -187,7 +187,7 @@ impl Remote {
     }
 }
 
-/// Asks the server for the values of a variable or of an argument.
+/// Requests the values of a variable or of an argument from the server.
 fn completion(
     session: &Session,
     reference: &Value,

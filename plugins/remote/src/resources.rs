@@ -47,7 +47,7 @@ struct RemoteIcon {
     theme: Option<String>,
 }
 
-/// An entry of the list. `None` if it is not valid.
+/// An entry of the list. `None` if the entry is not valid.
 pub(crate) fn entry(value: &Value) -> Option<Entry> {
     let (uri, size) = (value["uri"].as_str()?, value["size"].as_u64());
     let Common {
@@ -72,7 +72,7 @@ pub(crate) fn entry(value: &Value) -> Option<Entry> {
     })
 }
 
-/// A template of the list. `None` if it is not valid.
+/// A template of the list. `None` if the template is not valid.
 pub(crate) fn template(value: &Value) -> Option<Template> {
     let uri_template = value["uriTemplate"].as_str()?;
     let Common {

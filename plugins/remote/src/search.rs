@@ -11,7 +11,8 @@ use crate::{Remote, items, next_cursor, resources};
 /// The method of Larder that searches, and its largest page.
 const METHOD: &str = "dev.larder/search";
 const MAX_RESULTS: u32 = 100;
-/// The key in the metadata of its results with the names of what is missing, and the longest text about it.
+/// The key in the metadata of the server's results with the names of missing providers, and the maximum length of the
+/// text about it.
 const INCOMPLETE: &str = "dev.larder/incomplete";
 const MAX_REASON: usize = 500;
 /// The most pages and entries of the list that are compared for one search.
@@ -29,7 +30,7 @@ impl Remote {
         }
     }
 
-    /// Uses the search of another Larder; `None` if the server is none.
+    /// Uses the search of another Larder; `None` if the server is not a Larder.
     fn by_method(&self, query: &SearchQuery) -> Result<Option<Hits>> {
         let mut params = json!({ "query": query.text, "limit": query.limit.clamp(1, MAX_RESULTS) });
         for (key, value) in [("uriPrefix", &query.uri_prefix), ("kind", &query.kind)] {
@@ -47,8 +48,8 @@ impl Remote {
         marked(query.take(hits).freshness(freshness), missing(&result)).map(Some)
     }
 
-    /// Calls a tool with the text, and uses the resources in its result. The host omits what this provider does not
-    /// offer.
+    /// Calls a tool with the text, and uses the resources in its result. The host omits resources that this provider
+    /// does not offer.
     fn by_tool(&self, tool: &str, query: &SearchQuery) -> Result<Hits> {
         let params = json!({ "name": tool, "arguments": { "query": query.text } });
         let result = self.session.request("tools/call", &params, Some(tool))?;
@@ -77,7 +78,7 @@ impl Remote {
         marked(query.take(found.chain(links)), missing(&result))
     }
 
-    /// Ranks the entries of the list, as far as there is time for it.
+    /// Ranks the entries of the list until the time is over.
     fn by_list(&self, query: &SearchQuery) -> Result<Hits> {
         let (mut ranking, mut found, mut seen) = (Ranking::new(&query.text), Vec::new(), 0);
         let (end, mut cursor, mut scope) = (query.end(), None, Scope::Everyone);
@@ -177,7 +178,7 @@ fn hit(value: &Value, entry: Entry) -> Option<Hit> {
     })
 }
 
-/// The entry of a result of a tool: a resource, or what research connectors return.
+/// The entry of a result of a tool: a resource, or an item in the form of research connectors.
 fn found(value: &Value) -> Option<Entry> {
     resources::entry(value).or_else(|| {
         let mut uris = ["uri", "id", "url"]

@@ -1,5 +1,5 @@
 //! The protocol era of the server, and the session of a server with a handshake. Both are kept in the key-value store
-//! where the operator grants it, so that most calls need only one request.
+//! if the operator grants it, so that most calls need only one request.
 
 use std::cell::RefCell;
 
@@ -31,7 +31,7 @@ pub(crate) enum Era {
     Legacy,
 }
 
-/// What was found out about the server.
+/// The known properties of the server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 enum Connection {
     Modern,
@@ -41,7 +41,7 @@ enum Connection {
     },
 }
 
-/// A connection that is opened when it is needed.
+/// A connection that is opened when it is first needed.
 pub(crate) struct Session {
     pub(crate) settings: Settings,
     connection: RefCell<Option<Connection>>,
@@ -81,7 +81,7 @@ impl Session {
         }
     }
 
-    /// Makes a request of a method that is not part of MCP. Returns `None` if the server does not know it. Servers
+    /// Makes a request of a method that is not part of MCP. Returns `None` if the server does not support it. Servers
     /// respond to such methods with different errors.
     pub(crate) fn request_if_known(&self, method: &str, params: &Value) -> Result<Option<Value>> {
         match self.answer(method, params, None)? {
@@ -99,7 +99,7 @@ impl Session {
         let connection = self.connect()?;
         let answer = self.send(&connection, method, params, name);
         let answer = match answer {
-            // The server has ended the session, or was replaced by one of the other era.
+            // The server has ended the session, or a server of the other era has replaced it.
             Ok(answer) if !is_new && is_outdated(&answer) => {
                 self.connection.replace(None);
                 self.send(&self.connect()?, method, params, name)
@@ -190,7 +190,7 @@ impl Session {
             .map(|(answer, _)| answer)
     }
 
-    /// Keeps the connection for other calls, or ends the session, which nobody would use again.
+    /// Keeps the connection for other calls. If it cannot be kept, ends the session, which would not be used again.
     fn finish(&self) {
         let connection = self.connection.borrow().clone();
         let Some(connection) = connection else { return };
@@ -204,7 +204,7 @@ impl Session {
             session: Some(_), ..
         } = &connection
         {
-            // A server that does not support this ends the session when it was idle for long enough.
+            // A server that does not support this request ends the session after some idle time.
             let _ = self
                 .settings
                 .client
@@ -269,7 +269,7 @@ fn result_of(answer: Answer, method: &str) -> Result<Value> {
     }
 }
 
-/// The error of the contract for one of the protocol.
+/// Converts an error of the protocol to an error of the contract.
 fn error(code: i64, message: String, data: &Value, method: &str) -> Error {
     match code {
         _ if is_missing(code, &message, data, method) => Error::NotFound,
@@ -281,8 +281,8 @@ fn error(code: i64, message: String, data: &Value, method: &str) -> Error {
     }
 }
 
-/// Whether an error says that there is no such resource. The modern era uses the code of invalid parameters, with the URI
-/// in the data; many servers only say it in their text.
+/// Whether an error says that the resource does not exist. The modern era uses the code of invalid parameters, with the
+/// URI in the data. Many servers only say this in the text of the error.
 fn is_missing(code: i64, message: &str, data: &Value, method: &str) -> bool {
     let text = message.to_lowercase();
     let is_said = ["not found", "unknown resource"]

@@ -340,7 +340,7 @@ fn another_larder_is_asked_with_its_method() {
     );
 }
 
-/// Checks that hits say that others are missing, and may not be reused.
+/// Checks that hits say that other hits are missing, and that they may not be reused.
 fn check_incomplete(remote: &Remote, expected: &str) {
     let hits = remote.search(&SearchQuery::new("roses", 100)).unwrap();
     let metadata = &hits
@@ -403,7 +403,7 @@ fn a_list_that_is_not_compared_to_its_end_is_incomplete() {
     check_incomplete(&failing, "no more");
 }
 
-/// A server that does not know the method, and responds to it as the SDK for Python does.
+/// A server without this method, which responds as the SDK for Python does.
 fn without_method(method: &str) -> Result<(), Value> {
     match method {
         "dev.larder/search" => {

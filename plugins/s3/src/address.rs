@@ -2,7 +2,7 @@
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-/// All characters except those that are unreserved in RFC 3986, and the slash.
+/// All characters except the unreserved characters of RFC 3986 and the slash.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
@@ -37,7 +37,7 @@ impl Addresses {
         format!("s3://{}/{}", self.bucket, utf8_percent_encode(key, ENCODED))
     }
 
-    /// The key of a URI of this bucket. `None` if it is not offered.
+    /// The key of a URI of this bucket. `None` if the key is not offered.
     pub(crate) fn key(&self, uri: &str) -> Option<String> {
         let key = uri
             .strip_prefix("s3://")?
@@ -50,7 +50,7 @@ impl Addresses {
     }
 }
 
-/// Whether a key is that of a folder: a common prefix of keys up to a slash.
+/// Whether a key is the key of a folder: a common prefix of keys up to a slash.
 pub(crate) fn is_folder(key: &str) -> bool {
     key.is_empty() || key.ends_with('/')
 }

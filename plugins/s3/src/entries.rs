@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::Store;
 use crate::address::{Addresses, is_folder};
 
-/// What stores use where nobody said what an object contains.
+/// The media types of stores for objects without a declared type.
 const UNKNOWN: [&str; 3] = [
     "application/octet-stream",
     "binary/octet-stream",
@@ -36,7 +36,7 @@ impl Store {
     }
 }
 
-/// The media type that replaces the one of the response: that of the name, if the store knows none.
+/// The media type that replaces the one of the response: if the store has no type for an object, the type of its name.
 pub(crate) fn mime_type(response: &Response, key: &str) -> Option<&'static str> {
     let of_store = larder_web::media_type(response);
     let is_unknown = of_store.is_none_or(|mime| UNKNOWN.contains(&mime.as_str()));
@@ -47,7 +47,7 @@ fn mime_of_name(key: &str) -> Option<&'static str> {
     provider_support::mime::from_name(key.rsplit('/').next()?)
 }
 
-/// What is in a folder.
+/// The content of a folder.
 pub(crate) fn folder_json(
     addresses: &Addresses,
     prefix: &str,
@@ -69,8 +69,8 @@ pub(crate) fn folder_json(
     })
 }
 
-/// How well a key matches: words in the name of the object count more. `None` if it does not contain all words, which
-/// are in lower case.
+/// How well a key matches: words in the name of the object count more. `None` if the key does not contain all words.
+/// The words are in lower case.
 pub(crate) fn rank(key: &str, words: &[String]) -> Option<usize> {
     let key = key.to_lowercase();
     let name = key.rsplit('/').next().unwrap_or_default();

@@ -159,7 +159,7 @@ impl Provider for Store {
 impl Store {
     /// The list of a folder: the first folders and objects in it.
     fn folder(&self, key: &str) -> Result<Reading> {
-        // Above the prefix, only the way to it is visible.
+        // Above the prefix, only the folders that lead to the prefix are visible.
         let prefix = if self.settings.prefix.starts_with(key) {
             &self.settings.prefix
         } else {

@@ -1,5 +1,5 @@
-//! Search in the keys of objects. It has little time, so what was found is kept when the time is over. In a large bucket,
-//! folders take turns, so that a large one does not use up the time of the others.
+//! Search in the keys of objects. A search has little time, so the hits so far are returned when the time is over. In a
+//! large bucket, folders are searched in turn, so that a large folder does not use up the time of the others.
 
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -13,25 +13,25 @@ use crate::store::{Keys, MAX_KEYS};
 
 /// The number of pages that are searched before folders take turns, each of which needs a request.
 const FIRST_PAGES: usize = 3;
-/// A character that is after all others, so that all keys of a folder are before this one in it.
+/// A character after all others, so that all keys of a folder sort before the folder with this character.
 const LAST: char = char::MAX;
 
 struct Search<'a> {
     store: &'a Store,
     /// In lower case.
     words: Vec<String>,
-    /// With their ranks.
+    /// The objects, each with its rank.
     found: Vec<(usize, ListObjectsContent)>,
 }
 
-/// Keys that are still to be searched: those that begin with `prefix` and come after the key `after`.
+/// Keys that have not been searched yet: keys that begin with `prefix` and come after the key `after`.
 struct KeyRange {
     prefix: String,
     after: Option<String>,
 }
 
 impl Store {
-    /// The objects whose keys contain all words, first those with most words in their names.
+    /// The objects whose keys contain all words. Objects with the most words in their names come first.
     pub(crate) fn hits(&self, query: &SearchQuery) -> Result<Hits> {
         let words: Vec<String> = query
             .text
@@ -95,7 +95,7 @@ impl Search<'_> {
         Ok(true)
     }
 
-    /// Searches the next keys of a part. Returns the rest of it.
+    /// Searches the next keys of a part. Returns the rest of the part.
     fn next_page(&mut self, part: KeyRange) -> Result<Option<KeyRange>> {
         let KeyRange { prefix, after } = part;
         let keys = Keys {

@@ -10,7 +10,7 @@ use rusty_s3::actions::{ListObjectsV2, ListObjectsV2Response};
 
 use crate::settings::Settings;
 
-/// A request that is sent at once does not need a longer time, also if the clocks differ.
+/// A request is sent at once, so it does not need a longer time, also if the clocks differ.
 const VALID_FOR: Duration = Duration::from_secs(300);
 /// The maximum number of keys that a store returns at once.
 pub(crate) const MAX_KEYS: usize = 1_000;
@@ -85,7 +85,7 @@ fn with_namespace(xml: &str) -> String {
     format!("{before}{root} xmlns=\"{NAMESPACE}\">{content}")
 }
 
-/// Says what an error means for a store, where that differs from other servers.
+/// Explains an error of a store, if it has another meaning than for other servers.
 fn explained(error: Error) -> Error {
     match error {
         Error::Denied(reason) if reason.contains("status 403") => Error::Denied(

@@ -44,7 +44,7 @@ fn response(status: u16, headers: &[(&str, &str)], body: &str) -> Response {
     }
 }
 
-/// A list of all keys, as a store returns it.
+/// A list of all keys, in the form in which a store returns it.
 fn listed(is_truncated: bool) -> Response {
     list_of(&KEYS, &[], is_truncated)
 }
@@ -228,7 +228,7 @@ fn a_large_folder_does_not_hide_others() {
             .any(|(key, _)| key == "dev.larder.search/incomplete"),
         "{metadata:?}"
     );
-    // Three pages of the bucket, the objects beside its folders, and each folder from where it was left.
+    // Three pages of the bucket, the objects beside its folders, and each folder after the last position.
     assert_eq!(urls.borrow().len(), 7, "{urls:?}");
 }
 

@@ -60,7 +60,7 @@ impl Reading {
         self
     }
 
-    /// Sets how long the reading may be cached, and for which callers. Without it, the reading is not cached.
+    /// Sets how long the reading may be cached, and for which callers. Without this, the reading is not cached.
     pub fn freshness(mut self, freshness: Freshness) -> Self {
         self.freshness = Some(freshness);
         self

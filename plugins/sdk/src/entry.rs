@@ -39,8 +39,7 @@ impl Description {
         self
     }
 
-    /// Claims a URI prefix: the host may route any URI with this prefix to the provider, even if it is not
-    /// listed.
+    /// Claims a URI prefix: the host may route any URI with this prefix to the provider, also if the URI is not listed.
     pub fn claim(mut self, prefix: impl Into<String>) -> Self {
         self.claims.push(prefix.into());
         self
@@ -240,7 +239,7 @@ impl Icon {
         self
     }
 
-    /// Sets the background that the icon is made for. Without it, the icon suits both.
+    /// Sets the background for which the icon is designed. Without this, the icon is suitable for both.
     pub fn theme(mut self, theme: Theme) -> Self {
         self.theme = Some(theme);
         self

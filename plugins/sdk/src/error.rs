@@ -10,10 +10,10 @@ use crate::host::{Level, log};
 /// The result type of provider methods.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// An error response. The caller sees its text, so it should say how to solve the problem.
+/// An error response. The caller receives its text, so the text should say how to solve the problem.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Error {
-    /// There is no such resource in this provider. The host then asks other providers.
+    /// The resource does not exist in this provider. The host then calls other providers.
     NotFound,
     /// The caller's known version is still current.
     NotModified,
@@ -33,8 +33,8 @@ impl Error {
         Self::Failed(reason.to_string())
     }
 
-    /// Creates an [`Invalid`](Self::Invalid) error for a resource that is larger than a limit. Clients do not repeat such
-    /// a request. `setting` says how the operator changes the limit: ``"setting `max_bytes`"``.
+    /// Creates an [`Invalid`](Self::Invalid) error for a resource that is larger than a limit. Clients do not repeat
+    /// such a request. `setting` says how the operator changes the limit: ``"setting `max_bytes`"``.
     pub fn too_large(what: &str, limit: u64, setting: &str) -> Self {
         let units = [
             (1 << 30, "GiB"),

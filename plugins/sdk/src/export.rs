@@ -6,8 +6,8 @@ use crate::bindings::provider_types;
 use crate::bindings::versions::exports::larder::provider::version_provider;
 use crate::{Description, Error, Provider, Query, Request, Result, TemplateMatch, greedy, host};
 
-/// Exports a [`Provider`] as a component; to be used once per crate. Optional interfaces have to be named, so
-/// that a component exports only those that it implements:
+/// Exports a [`Provider`] as a component; to be used once per crate. Optional interfaces have to be named, so that a
+/// component exports only the interfaces that it implements:
 ///
 /// ```
 /// # use larder_provider::{Error, Provider, Reading, Request, Result};
@@ -23,7 +23,7 @@ use crate::{Description, Error, Provider, Query, Request, Result, TemplateMatch,
 ///
 /// With the cargo feature `interactive`, also `tools`, `prompts`, `search` and `settings`.
 ///
-/// On native targets it exports nothing, so that `cargo test` can test the provider.
+/// On native targets this exports nothing, so that `cargo test` can test the provider.
 #[macro_export]
 macro_rules! export {
     ($provider:ty $(: $($ability:ident),+ $(,)?)?) => {
@@ -46,7 +46,7 @@ macro_rules! export {
             $crate::bindings::__export_resources!(ProviderExport with_types_in $crate::bindings);
             $($($crate::__export_ability!($ability);)+)?
 
-            // On native targets nothing else uses the provider, and the compiler would report dead code.
+            // On native targets no other code uses the provider, and the compiler would report dead code.
             #[cfg(not(target_family = "wasm"))]
             const _: fn() = || <ProviderExport as $crate::ProviderExport>::with(|_| ());
         };
@@ -122,7 +122,7 @@ pub trait ProviderExport {
     /// The exported provider.
     type Provider: Provider;
 
-    /// Calls a function with the provider. It is created before the first call.
+    /// Calls a function with the provider. The provider is created before the first call.
     fn with<R>(call: impl FnOnce(&Result<Self::Provider>) -> R) -> R;
 }
 

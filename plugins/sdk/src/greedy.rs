@@ -1,4 +1,4 @@
-//! Greedy templates: their last variable also matches slashes. In RFC 6570, `{path}` never does.
+//! Greedy templates: their last variable also matches slashes. In RFC 6570, `{path}` never matches slashes.
 
 use crate::{TemplateMatch, Variable};
 
@@ -34,8 +34,8 @@ impl TemplateMatch {
     }
 }
 
-/// Matches variables, each given with the literal that follows it. Returns the names and values in reverse
-/// order. Every variable except the last matches as much as possible, but no slash.
+/// Matches variables, each given with the literal text that follows it. Returns the names and values in reverse order.
+/// Every variable except the last one matches as much as possible, but no slash.
 fn match_variables(variables: &[(&str, &str)], rest: &str) -> Option<Vec<Variable>> {
     let ((name, literal), others) = variables.split_first()?;
     let is_simple = name.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_')

@@ -82,8 +82,8 @@ pub fn cancelled() -> bool {
     imp::cancelled()
 }
 
-/// The time until the host ends this call. On native targets, where nothing ends a call, it is one hour
-/// unless a test sets it with `set_time_left`.
+/// The time until the host ends this call. On native targets, calls are not ended: the time is one hour, unless
+/// a test sets it with `set_time_left`.
 pub fn time_left() -> Duration {
     imp::time_left()
 }

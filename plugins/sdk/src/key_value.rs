@@ -14,16 +14,16 @@ mod native;
 #[cfg(not(target_family = "wasm"))]
 use native as host;
 
-/// The number of keys that [`Bucket::keys`] asks for at once.
+/// The number of keys that [`Bucket::keys`] requests at once.
 const PAGE: u32 = 1_000;
 
 /// A bucket of values.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bucket(Kind);
 
-/// The bucket that all callers of this provider share. It needs the grant `key_value = ["shared"]`.
+/// The bucket that all callers of this provider share. The bucket needs the grant `key_value = ["shared"]`.
 ///
-/// What one caller causes to be stored in it reaches the others.
+/// Other callers can read what one caller causes to be stored in this bucket.
 ///
 /// ```
 /// # use larder_provider::{Result, key_value};
@@ -40,18 +40,19 @@ pub fn shared() -> Bucket {
     Bucket(Kind::Shared)
 }
 
-/// The bucket of the caller of this call. It needs the grant `key_value = ["caller"]`, and a caller with a subject.
+/// The bucket of the caller of this call. The bucket needs the grant `key_value = ["caller"]`, and a caller with a
+/// subject.
 pub fn caller() -> Bucket {
     Bucket(Kind::Caller)
 }
 
 impl Bucket {
-    /// Returns a value; `None` if there is no such key.
+    /// Returns a value; `None` if the key does not exist.
     pub fn get(self, key: &str) -> Result<Option<Vec<u8>>, Failure> {
         host::get(self.0, key)
     }
 
-    /// Returns a value as text; `None` if there is no such key.
+    /// Returns a value as text; `None` if the key does not exist.
     pub fn get_text(self, key: &str) -> Result<Option<String>> {
         let value = self.get(key)?.map(String::from_utf8).transpose();
         value.map_err(|_| Error::Failed(format!("the stored value of {key:?} is not UTF-8")))
@@ -67,8 +68,9 @@ impl Bucket {
         host::delete(self.0, key)
     }
 
-    /// Stores a value, or removes the key if that is `None`, if the key has the expected value, where `None` means that
-    /// it does not exist. Returns whether it did so. A call that runs at the same time can then not be overwritten.
+    /// If the key has the expected value, stores a new value. An expected value of `None` means that the key must not
+    /// exist. A new value of `None` removes the key. Returns whether the key was changed. With this function, the
+    /// change of a concurrent call is not overwritten.
     pub fn compare_and_swap(
         self,
         key: &str,

@@ -16,10 +16,10 @@ const MAX_PAGE_TIME: Duration = Duration::from_millis(250);
 /// Returns one page of a list that is **sorted by URI**: the entries after the query's cursor that match its
 /// hints, up to its limit.
 ///
-/// The cursor is the last URI of the previous page. If the list changes between two pages, entries that are
-/// in the list all the time are neither repeated nor lost. Takes entries by value (`paginate(walk(), query)`)
-/// or by reference (`paginate(&self.entries, query)`). An iterator is consumed only as far as the page needs
-/// it. If the iterator is slow, the page ends early, so that the list is not skipped because it is too late.
+/// The cursor is the last URI of the previous page. If the list changes between two pages, entries that are in the list
+/// all the time are neither repeated nor lost. Takes entries by value (`paginate(walk(), query)`) or by reference
+/// (`paginate(&self.entries, query)`). An iterator is consumed only as far as the page needs it. If the iterator is
+/// slow, the page ends early, so that the host does not skip the list because it is too late.
 ///
 /// ```
 /// # use larder_provider::{Entry, Query, paginate};
@@ -100,7 +100,7 @@ where
 }
 
 impl EntryPage {
-    /// Sets how long this page may be cached, and for which callers. Without it, the page is not cached.
+    /// Sets how long this page may be cached, and for which callers. Without this, the page is not cached.
     pub fn freshness(mut self, freshness: Freshness) -> Self {
         self.freshness = Some(freshness);
         self
@@ -125,7 +125,7 @@ impl From<Vec<Entry>> for EntryPage {
 }
 
 impl TemplatePage {
-    /// Sets how long this page may be cached, and for which callers. Without it, the page is not cached.
+    /// Sets how long this page may be cached, and for which callers. Without this, the page is not cached.
     pub fn freshness(mut self, freshness: Freshness) -> Self {
         self.freshness = Some(freshness);
         self

@@ -38,7 +38,7 @@ use crate::{
 /// # fn main() {}
 /// ```
 pub trait Provider: Sized + 'static {
-    /// Creates the provider before its first call. If it returns an error, every call returns this error.
+    /// Creates the provider before its first call. If this returns an error, every call returns the error.
     fn new() -> Result<Self>;
 
     /// Describes this provider for people and for the model.
@@ -109,15 +109,15 @@ pub trait Provider: Sized + 'static {
         Ok(vec![None; uris.len()])
     }
 
-    /// Returns the functions that a model may call; see [`Tool`](crate::Tool). They are offered only where the
-    /// operator grants it. Called only if exported: `export!(T: tools)`. Needs the feature `interactive`.
+    /// Returns the functions that a model may call; see [`Tool`](crate::Tool). The tools are offered only if the
+    /// operator grants them. Called only if exported: `export!(T: tools)`. Needs the feature `interactive`.
     #[cfg(feature = "interactive")]
     fn tools(&self) -> Result<crate::Tools<Self>> {
         Ok(crate::Tools::new())
     }
 
-    /// Returns the prompts that a user may select; see [`Prompt`](crate::Prompt). They are offered only where
-    /// the operator grants it. Called only if exported: `export!(T: prompts)`. Needs the feature `interactive`.
+    /// Returns the prompts that a user may select; see [`Prompt`](crate::Prompt). The prompts are offered only if the
+    /// operator grants them. Called only if exported: `export!(T: prompts)`. Needs the feature `interactive`.
     #[cfg(feature = "interactive")]
     fn prompts(&self) -> Result<crate::Prompts<Self>> {
         Ok(crate::Prompts::new())
@@ -147,9 +147,9 @@ pub trait Provider: Sized + 'static {
         Ok(crate::Hits::default())
     }
 
-    /// Returns the settings that this provider understands; see [`Setting`](crate::Setting). The host checks
-    /// the configuration with them, before it creates a provider. Called only if exported:
-    /// `export!(T: settings)`. Needs the feature `interactive`.
+    /// Returns the settings that this provider supports; see [`Setting`](crate::Setting). The host checks the
+    /// configuration with them, before it creates a provider. Called only if exported: `export!(T: settings)`. Needs
+    /// the feature `interactive`.
     #[cfg(feature = "interactive")]
     fn settings() -> Vec<crate::Declaration> {
         Vec::new()

@@ -37,8 +37,8 @@ impl Request {
             .map(|matched| matched.uri_template.as_str())
     }
 
-    /// The decoded value of a variable of the matched template. The items of a list are joined with commas, as they
-    /// are in the URI: see [`vars`](Self::vars) for the items.
+    /// The decoded value of a variable of the matched template. The items of a list are joined with commas, as in the
+    /// URI. For the single items, see [`vars`](Self::vars).
     ///
     /// Returns [`Error::NotFound`] if no template matched, and [`Error::Invalid`] if the URI has no value for
     /// an optional variable.
@@ -101,7 +101,7 @@ impl Request {
         named.filter_map(|variable| Some((variable.key.as_deref()?, variable.value.as_str())))
     }
 
-    /// Returns [`Error::NotModified`] if the caller already knows this version.
+    /// Returns [`Error::NotModified`] if the caller already has this version.
     ///
     /// ```
     /// # use larder_provider::{Error, Request};

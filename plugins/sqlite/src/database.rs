@@ -1,4 +1,4 @@
-//! The database file, which is opened for reading only. What is in it may have been written by anybody.
+//! The database file, which is opened only for reading. Anybody may have written its content.
 
 use std::fs::{self, File};
 use std::io::Read as _;
@@ -34,7 +34,7 @@ const INSTRUCTIONS: i32 = 20_000;
 pub(crate) struct Database {
     pub(crate) connection: Connection,
     path: PathBuf,
-    /// The version when it was opened.
+    /// The version of the database when it was opened.
     pub(crate) version: String,
 }
 
@@ -128,7 +128,8 @@ impl Database {
             .map_err(failed)
     }
 
-    /// Runs `work`, whose result is valid only if the database did not change meanwhile: WASI has no file locks.
+    /// Runs `work`. The result is valid only if the database did not change in the meantime, because WASI has no file
+    /// locks.
     pub(crate) fn consistent<T>(&self, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
         let result = work(&self.connection);
         match version(&self.path)? == self.version {
@@ -157,7 +158,7 @@ fn is_general(error: &rusqlite::Error) -> bool {
     )
 }
 
-/// Why a table or a query cannot be used. Another error is returned as such.
+/// Why a table or a query cannot be used. Other errors are returned as errors.
 pub(crate) fn problem(error: rusqlite::Error) -> Result<String> {
     match error {
         error if is_general(&error) => Err(failed(error)),

@@ -27,7 +27,7 @@ use rows::query;
 use schema::{Table, quoted};
 use settings::{SavedQuery, Settings};
 
-/// Rows of a table in one response, unless a request asks for another number.
+/// Rows of a table in one response, unless a request contains another number.
 const DEFAULT_ROWS: usize = 100;
 /// Keys that are suggested at most.
 const MAX_KEYS: usize = 100;
@@ -134,7 +134,7 @@ impl Provider for Sqlite {
     }
 
     fn versions(&self, uris: &[String]) -> Result<Vec<Option<String>>> {
-        // All resources change with the file.
+        // All resources change together with the file.
         let version = database::version(&self.path)?;
         Ok(vec![Some(version); uris.len()])
     }
@@ -159,7 +159,7 @@ impl Sqlite {
         })
     }
 
-    /// All entries. One that cannot be used is omitted, and does not take away the others.
+    /// All entries. An entry that cannot be used is omitted, and does not affect the others.
     fn entries(&self, database: &Database, tables: &[Table]) -> Result<Vec<Entry>> {
         let mut entries = vec![self.schema_entry(database)];
         for table in tables.iter().filter(|table| table.problem.is_none()) {
@@ -173,7 +173,7 @@ impl Sqlite {
         Ok(entries)
     }
 
-    /// Names what is omitted in the log.
+    /// Writes the names of omitted entries to the log.
     fn report(&self, database: &Database, tables: &[Table]) -> Result<()> {
         for table in tables {
             if let Some(problem) = &table.problem {
@@ -350,7 +350,7 @@ fn remove_first_column(rows: &mut Rows) -> Option<i64> {
     ids.last()?.as_i64()
 }
 
-/// The names of the parameters of a saved query, which are written `:name`, or why it cannot be run.
+/// The names of the parameters of a saved query, which are written `:name`. If the query cannot be run, the reason.
 fn parameters(database: &Database, saved: &SavedQuery) -> Result<Result<Vec<String>, String>> {
     let statement = match database.connection.prepare(&saved.sql) {
         Ok(statement) => statement,

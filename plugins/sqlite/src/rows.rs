@@ -17,11 +17,11 @@ const MAX_BYTES: usize = 8 << 20;
 /// Why a result has no more rows.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum End {
-    /// There are none.
+    /// There are no further rows.
     Complete,
-    /// It has as many as were asked for.
+    /// The response has the requested number of rows.
     Limit,
-    /// The next one would make it larger than [`MAX_BYTES`].
+    /// The next row would make the response larger than [`MAX_BYTES`].
     Bytes,
 }
 
@@ -40,8 +40,8 @@ pub(crate) fn query(
 }
 
 /// Returns rows of a table or view, as many as fit into a response, after their row ids if `id` is not empty. `rest` is
-/// what follows the name of the table. A value that is too large is replaced by its size, so that it does not take away
-/// the others.
+/// the SQL after the name of the table. A value that is too large is replaced by its size, so that it does not affect
+/// the other values.
 pub(crate) fn page(
     connection: &Connection,
     id: &str,
@@ -80,7 +80,7 @@ pub(crate) fn page(
     }
 }
 
-/// Runs a query and adds its rows to what was found, also those before an error.
+/// Runs a query and adds its rows to the result. Rows before an error are also added.
 pub(crate) fn read(
     connection: &Connection,
     sql: &str,
@@ -115,8 +115,8 @@ pub(crate) fn read(
     Ok(End::Complete)
 }
 
-/// The SQL for the columns of a table, followed by the size of each value. A value that is too large is replaced by NULL.
-/// SQLite knows a size without reading the value.
+/// The SQL for the columns of a table, followed by the size of each value. A value that is too large is replaced by
+/// NULL. SQLite can determine a size without reading the value.
 fn without_large_values(connection: &Connection, from: &str) -> rusqlite::Result<String> {
     let statement = connection.prepare(&format!("SELECT * {from}"))?;
     let columns: Vec<_> = statement.column_names().map(quoted).collect();
@@ -155,7 +155,7 @@ fn size(value: ValueRef<'_>) -> usize {
     }
 }
 
-/// A blob becomes an object, so that it is not mistaken for a text.
+/// A blob becomes an object, so that it cannot be confused with a text.
 fn to_json(value: ValueRef<'_>) -> Value {
     match value {
         ValueRef::Null => Value::Null,

@@ -13,7 +13,8 @@ pub(crate) struct Table {
     pub(crate) is_virtual: bool,
     pub(crate) sql: String,
     pub(crate) columns: Vec<Column>,
-    /// Why it cannot be used: a view of something that is gone, or a virtual table whose module is missing.
+    /// Why the table cannot be used: it is a view of a table that does not exist any more, or a virtual table whose
+    /// module is missing.
     pub(crate) problem: Option<String>,
     has_rowid: bool,
 }
@@ -21,12 +22,12 @@ pub(crate) struct Table {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Column {
     pub(crate) name: String,
-    /// The declared type, in upper case; empty if there is none.
+    /// The declared type, in upper case; empty if the column has no declared type.
     pub(crate) declared: String,
     is_key: bool,
 }
 
-/// All tables and views that are not SQLite's own, by name, also those that cannot be used.
+/// All tables and views except SQLite's own, by name. Those that cannot be used are included.
 pub(crate) fn all(connection: &Connection) -> Result<Vec<Table>> {
     selected(connection, None)
 }
@@ -70,7 +71,7 @@ fn selected(connection: &Connection, name: Option<&str>) -> Result<Vec<Table>> {
     Ok(tables)
 }
 
-/// The columns of a table or view. Fails if it cannot be read.
+/// The columns of a table or view. Fails if the table or view cannot be read.
 fn columns(connection: &Connection, table: &str) -> rusqlite::Result<Vec<Column>> {
     connection.prepare(&format!("SELECT * FROM {}", quoted(table)))?;
     let sql = "SELECT name, upper(type), pk > 0 FROM pragma_table_info(?1)";
@@ -86,7 +87,7 @@ fn columns(connection: &Connection, table: &str) -> rusqlite::Result<Vec<Column>
 }
 
 impl Table {
-    /// A table without its columns. A name that is not UTF-8 is replaced, and then no such table is found.
+    /// A table without its columns. If its name is not UTF-8, the name is replaced, and then no table has this name.
     fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
         let text = |column| -> rusqlite::Result<String> {
             Ok(String::from_utf8_lossy(row.get_ref(column)?.as_bytes()?).into_owned())
@@ -105,7 +106,7 @@ impl Table {
         })
     }
 
-    /// What it is called in texts.
+    /// The word for the table in texts.
     pub(crate) fn kind(&self) -> &'static str {
         if self.is_view { "view" } else { "table" }
     }
@@ -123,7 +124,7 @@ impl Table {
             .filter(|_| self.has_rowid)
     }
 
-    /// The column that identifies a row, as SQL: the primary key if it is one column, or the row id.
+    /// The column that identifies a row, as SQL: the primary key if it has one column, otherwise the row id.
     pub(crate) fn key(&self) -> Option<String> {
         let mut keys = self.columns.iter().filter(|column| column.is_key);
         match (keys.next(), keys.next()) {

@@ -1,5 +1,5 @@
-//! Search in the text columns of all tables. It has little time, so it begins with what costs the least: names, then
-//! keys, then the rows of small tables. What was found is kept when the time is over.
+//! Search in the text columns of all tables. A search has little time, so it begins with the parts that cost the least:
+//! names, then keys, then the rows of small tables. The hits so far are returned when the time is over.
 
 use larder_provider::{Hit, Hits, Result, SearchQuery};
 use provider_table::{Rows, TIME_IS_OVER, TableHits, pattern, words};
@@ -131,8 +131,8 @@ impl Search<'_> {
     }
 }
 
-/// The text columns of a row as one text, as SQL; `None` if there are none. Values that would make it too long for SQLite
-/// are left out.
+/// The text columns of a row as one text, as SQL; `None` if the table has no text columns. Values that would make the
+/// text too long for SQLite are omitted.
 fn text(table: &Table) -> Option<String> {
     let names: Vec<_> = table
         .text_columns()
@@ -145,7 +145,7 @@ fn text(table: &Table) -> Option<String> {
     (!values.is_empty()).then(|| format!("({})", values.join(" || ' ' || ")))
 }
 
-/// About how many rows a table has. The greatest row id is known without reading rows.
+/// The approximate number of rows of a table. The greatest row id can be found without reading rows.
 fn size(connection: &Connection, table: &Table) -> i64 {
     let Some(id) = table.row_id().filter(|_| !table.is_virtual) else {
         return i64::MAX;

@@ -1,6 +1,5 @@
-//! Access to a granted folder: list names, stat and read, each for a path relative to the folder. A path is a
-//! list of names. [`crate::uri`] rejects paths that leave the folder; the sandbox does the same for symbolic
-//! links.
+//! Access to a granted folder: list names, stat and read, each for a path relative to the folder. A path is a list of
+//! names. [`crate::uri`] rejects paths that leave the folder. The sandbox rejects symbolic links that leave the folder.
 
 #[cfg(target_family = "wasm")]
 #[path = "disk/guest.rs"]
@@ -18,7 +17,7 @@ pub use imp::{Disk, File, granted};
 /// Metadata of a file or folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stat {
-    /// Whether it is a file and not a folder.
+    /// Whether this is a file instead of a folder.
     pub is_file: bool,
     /// The size of a file in bytes.
     pub size: u64,
@@ -48,7 +47,7 @@ impl Disk {
         }
     }
 
-    /// Reads a file that is known to be a regular one and has at most this number of bytes.
+    /// Reads a file that is known to be a regular file and to have at most this number of bytes.
     pub fn read_at_most(&self, path: &[String], max: u64) -> Result<Vec<u8>> {
         let bytes = self.file(path)?.read_at(0, max.saturating_add(1))?;
         if bytes.len() as u64 <= max {

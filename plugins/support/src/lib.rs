@@ -1,5 +1,5 @@
-//! What several shipped providers need: the granted folders, media types by name and content, names in URIs, ranked
-//! search, and times.
+//! Functions that several shipped providers need: the granted folders, media types by name and content, names in URIs,
+//! ranked search, and times.
 
 pub mod disk;
 pub mod mime;

@@ -1,11 +1,11 @@
-//! Media types by file name, for common document and source files, and by content for all others.
+//! Media types: by file name for common document and source files, and by content for all other files.
 
 use larder_provider::Content;
 
 /// The number of bytes at the beginning of a file from which [`from_content`] finds the type.
 pub const HEAD: usize = 512;
 
-/// The media type of a file whose name does not tell it, from the beginning of its content.
+/// The media type of a file whose name does not determine it, according to the beginning of its content.
 pub fn from_content(head: &[u8]) -> &'static str {
     match infer::get(head) {
         Some(found) => found.mime_type(),
@@ -37,7 +37,8 @@ pub fn content(name: &str, bytes: Vec<u8>) -> Content {
     }
 }
 
-/// A content as text, in which invalid characters are replaced. `None` if its name or its bytes say that it is binary.
+/// A content as text, in which invalid characters are replaced. `None` if the name or the bytes show that the content
+/// is binary.
 pub fn text(name: &str, bytes: &[u8]) -> Option<String> {
     let head = &bytes[..bytes.len().min(HEAD)];
     let mime = from_name(name).unwrap_or_else(|| from_content(head));

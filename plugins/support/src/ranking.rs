@@ -8,16 +8,16 @@ const K1: f64 = 1.2;
 const B: f64 = 0.75;
 /// How many occurrences in the text one in a heading, tag or path is worth.
 const HEADING: f64 = 4.0;
-/// What a word counts that only begins with the searched one.
+/// The weight of a word that only begins with the searched word.
 const PREFIX: f64 = 0.4;
 /// Shorter words are not compared as prefixes.
 const MIN_PREFIX: usize = 3;
 const MAX_TERMS: usize = 16;
-/// The number of characters of an excerpt, and of those before the first found word.
+/// The number of characters of an excerpt, and of the characters before the first found word.
 const EXCERPT: usize = 240;
 const BEFORE: usize = 60;
 
-/// The words of a query, and what was counted of them.
+/// The words of a query, and the counts of these words.
 pub struct Ranking {
     terms: Vec<String>,
     /// The texts with at least one word.
@@ -27,25 +27,25 @@ pub struct Ranking {
     length: f64,
 }
 
-/// Something with a name and perhaps a text.
+/// An item with a name, and possibly with a text.
 pub struct Item {
-    /// Its path or name.
+    /// The path or name of the item.
     pub name: String,
-    /// The folder or the like to which it belongs.
+    /// The group of the item, such as its folder.
     pub group: usize,
 }
 
-/// What was read of an item.
+/// The result of reading an item.
 pub enum Text {
     /// Its text.
     Some(String),
-    /// It has no text.
+    /// The item has no text.
     None,
     /// No more texts may be read, for example because the time is over.
     Over,
 }
 
-/// What was counted in one text.
+/// The counts in one text.
 struct Counts {
     number: usize,
     length: f64,
@@ -70,13 +70,14 @@ impl Ranking {
         }
     }
 
-    /// Whether nothing can be found, because there is no word.
+    /// Whether the query has no words, so that nothing can be found.
     pub fn is_empty(&self) -> bool {
         self.terms.is_empty()
     }
 
-    /// Counts the words of items: first of those whose names contain any of the words. Of the others, each group has one
-    /// in turn, so that a large group does not use up the time of the others. Returns whether all texts were read.
+    /// Counts the words of items: first of those whose names contain any of the words. Then the groups take turns with
+    /// one item each, so that a large group does not use up the time of the other groups. Returns whether all texts
+    /// were read.
     pub fn add_all(&mut self, items: &[Item], mut read: impl FnMut(usize) -> Text) -> bool {
         let mut is_over = false;
         for (is_other, _, number) in self.order(items) {
@@ -114,7 +115,7 @@ impl Ranking {
         frequencies.iter().any(|frequency| *frequency > 0.0)
     }
 
-    /// Counts the words of a text. Returns whether it contains any of those that are searched for.
+    /// Counts the words of a text. Returns whether the text contains one of the searched words.
     pub fn add(&mut self, number: usize, path: &str, text: &str) -> bool {
         let mut counts = Counts {
             number,
@@ -163,7 +164,7 @@ impl Ranking {
         self.best_by(|number| number)
     }
 
-    /// Like [`Self::best`]. Of texts that are equally good, the one with the least key is first.
+    /// Like [`Self::best`]. If several texts are equally good, the text with the least key is first.
     pub fn best_by<K: Ord>(&self, key: impl Fn(usize) -> K) -> Vec<usize> {
         let average = self.length / self.count.max(1.0);
         let rarities = (0..self.terms.len()).map(|term| {

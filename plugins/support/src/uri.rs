@@ -31,7 +31,7 @@ pub fn segment(name: &str) -> Cow<'_, str> {
     utf8_percent_encode(name, ENCODED).into()
 }
 
-/// Decodes a value of a query. `None` if it is not UTF-8.
+/// Decodes a value of a query. `None` if the value is not UTF-8.
 pub fn decode(value: &str) -> Option<String> {
     percent_decode_str(value)
         .decode_utf8()

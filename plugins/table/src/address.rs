@@ -1,15 +1,15 @@
 //! Names and keys in URIs. The host refuses values in a path that could lead a provider out of a folder, such as one
-//! with an encoded slash, so these are written in the query.
+//! with an encoded slash, so such values are written in the query.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-/// All characters except those that are unreserved in RFC 3986.
+/// All characters except the unreserved characters of RFC 3986.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
     .remove(b'_')
     .remove(b'~');
-/// The longest name or key in bytes. Encoded, two of them fit into a URI that the host accepts.
+/// Maximum bytes of a name or key. Two encoded names or keys fit into a URI that the host accepts.
 const MAX_BYTES: usize = 1_200;
 
 /// Encodes a name or a key as a value in the query of a URI.

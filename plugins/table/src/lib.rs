@@ -1,5 +1,5 @@
-//! What the providers of databases share: the rows of a query as JSON and as CSV, names and keys in URIs, and what a search
-//! found.
+//! Functions that the providers of databases share: the rows of a query as JSON and as CSV, names and keys in URIs, and
+//! the hits of a search.
 
 pub mod address;
 mod search;
@@ -25,7 +25,7 @@ impl Format {
     /// The names of the forms, for completion.
     pub const NAMES: [&str; 2] = ["csv", "json"];
 
-    /// Parses a name; without one, it is JSON.
+    /// Parses the name of a format. Without a name, the format is JSON.
     pub fn parse(name: Option<&str>) -> Result<Self> {
         match name {
             None | Some("json" | "") => Ok(Self::Json),
@@ -42,7 +42,7 @@ pub struct Rows {
     pub columns: Vec<String>,
     /// The values of each row, in the order of the columns. Bytes are an object with the key `base64`.
     pub rows: Vec<Vec<Value>>,
-    /// Whether the query has more rows than were asked for.
+    /// Whether the query has more rows than were requested.
     pub has_more: bool,
 }
 

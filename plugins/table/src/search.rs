@@ -2,7 +2,8 @@
 
 use larder_provider::{Entry, Hit};
 
-/// The entries whose texts contain all words, first those with the words in their names. This needs no access to rows.
+/// The entries whose texts contain all words. Entries with the words in their names come first. This needs no access to
+/// rows.
 pub(crate) fn named(entries: Vec<Entry>, words: &[&str]) -> Vec<Hit> {
     let words: Vec<String> = words.iter().map(|word| word.to_lowercase()).collect();
     let contains_all = |text: &str| words.iter().all(|word| text.to_lowercase().contains(word));

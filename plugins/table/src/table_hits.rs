@@ -1,5 +1,5 @@
-//! What a search in the tables of a database found so far. It has little time, so it begins with what costs the least, and
-//! keeps what was found when the time is over.
+//! The hits of a search in the tables of a database so far. A search has little time, so it begins with the parts that
+//! cost the least, and returns the hits so far when the time is over.
 
 use std::collections::HashSet;
 
@@ -8,7 +8,7 @@ use larder_provider::{Details, Entry, Hit, Hits, Result, SearchQuery, warn};
 use crate::address::is_addressable;
 use crate::{excerpt, named};
 
-/// Words of a search; others are ignored.
+/// Maximum number of words of a search; further words are ignored.
 const MAX_WORDS: usize = 8;
 /// Why hits are missing if the time was over.
 pub const TIME_IS_OVER: &str = "the time was over before all rows were read";
@@ -38,7 +38,7 @@ impl<'a> TableHits<'a> {
         &self.words
     }
 
-    /// Whether nothing was found.
+    /// Whether there are no hits.
     pub fn is_empty(&self) -> bool {
         self.hits.is_empty()
     }
@@ -51,7 +51,8 @@ impl<'a> TableHits<'a> {
         self.hits.extend(new);
     }
 
-    /// Adds the rows of several tables: first those of tables with the fewest hits, since these are the most specific.
+    /// Adds the rows of several tables. Rows of the tables with the fewest hits come first, because these are the most
+    /// specific.
     pub fn add_tables(&mut self, mut tables: Vec<Vec<Hit>>) {
         tables.sort_by_key(Vec::len);
         for hits in tables {
@@ -59,7 +60,7 @@ impl<'a> TableHits<'a> {
         }
     }
 
-    /// A row with this key and this text. `None` if it cannot be addressed.
+    /// A row with this key and this text. `None` if the row has no address.
     pub fn row(
         &self,
         table: &str,

@@ -7,7 +7,8 @@ use crate::encoding::is_safe;
 /// The longest URL that is requested.
 const MAX_BYTES: usize = 8 << 10;
 
-/// An absolute URL that ends with a slash. What is joined to it cannot lead to another host or out of its path.
+/// An absolute URL that ends with a slash. A path that is joined to it cannot lead to another host or out of the path
+/// of the URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BaseUrl(String);
 
@@ -20,7 +21,7 @@ struct Origin {
 }
 
 impl BaseUrl {
-    /// Parses a URL. The error does not quote it, because it may contain a password.
+    /// Parses a URL. The error does not contain the URL, because the URL may contain a password.
     pub fn parse(text: &str) -> Result<Self, &'static str> {
         let uri =
             Uri::parse(text).map_err(|_| "is not a URL such as \"https://api.example.com/v1\"")?;
@@ -63,8 +64,8 @@ impl BaseUrl {
     }
 }
 
-/// Resolves a reference, such as the one of a redirect, against the URL of its document. `None` if the result is not a
-/// URL of a web server, if it contains a user, or if it leads from https to http.
+/// Resolves a reference, such as the target of a redirect, against the URL of its document. `None` if the result is not
+/// a URL of a web server, if it contains a user, or if it leads from https to http.
 pub fn resolve(url: &str, reference: &str) -> Option<String> {
     let base = Uri::parse(url).ok()?;
     let found = UriRef::parse(reference)

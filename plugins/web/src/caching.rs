@@ -10,10 +10,10 @@ const MAX_AGE: Duration = Duration::from_secs(24 * 3600);
 /// The longest header that becomes a version.
 const MAX_VALIDATOR: usize = 900;
 
-/// How long a response may be cached, and for whom. `default` is the time if the server does not say it.
+/// How long a response may be cached, and for whom. `default` is the time if the server does not declare a time.
 ///
-/// The credentials of all requests are those of the operator. So what a server sends in response to them may be shared,
-/// unless it says `private`.
+/// All requests have the credentials of the operator. So the responses may be shared, unless the server declares them
+/// `private`.
 pub fn freshness(response: &Response, default: Duration) -> Option<Freshness> {
     let directives = directives(response);
     let has = |name: &str| directives.iter().any(|(key, _)| key == name);
@@ -77,7 +77,7 @@ pub fn version(response: &Response) -> Option<String> {
     is_final.then(|| format!("date:{modified}"))
 }
 
-/// Asks the server to respond only if the version differs from this one.
+/// Requests that the server respond only if the version differs from this version.
 pub fn unless_known(request: Request, version: Option<&str>) -> Request {
     match version.and_then(|version| version.split_once(':')) {
         Some(("etag", tag)) if is_entity_tag(tag) => request.header("if-none-match", tag),
@@ -231,7 +231,7 @@ mod tests {
             Some("date:Sun, 06 Nov 1994 08:00:00 GMT"),
             Some(("if-modified-since", "Sun, 06 Nov 1994 08:00:00 GMT")),
         );
-        // It may change again in the same second.
+        // The file may change again in the same second.
         check(&[DATE, ("Last-Modified", DATE.1)], None, None);
         check(&[modified], None, None);
         check(&[("ETag", "a")], None, None);

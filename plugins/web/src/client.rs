@@ -39,7 +39,7 @@ impl Client {
         }
     }
 
-    /// Gets a response with any status. Follows redirects, with what `prepare` adds to each request.
+    /// Gets a response with any status. Follows redirects. `prepare` completes each request.
     pub fn follow(&self, url: &str, prepare: impl Fn(Request) -> Request) -> Result<Response> {
         let mut url = url.to_owned();
         for _ in 0..=MAX_REDIRECTS {
@@ -58,7 +58,7 @@ impl Client {
     /// Sends one request, which may have effects. Redirects are not followed, and any status is returned.
     pub fn send(&self, request: &Request) -> Result<Response> {
         let response = http::send(request).map_err(|failure| match failure {
-            // Clients need not repeat it.
+            // Clients need not repeat the request.
             Failure::TooLarge => {
                 Error::invalid("the response is larger than the host allows (`limits.http_body`)")
             }
@@ -86,7 +86,7 @@ impl Client {
             .collect()
     }
 
-    /// A request with the headers and, if it is for the host of the API, with the credentials.
+    /// A request with the headers. If it is for the host of the API, also with the credentials.
     pub fn request(&self, method: &str, url: &str) -> Request {
         let is_api = self.base.is_same_origin(url);
         let url = match &self.credentials.query {
@@ -96,7 +96,8 @@ impl Client {
         // The other half of the time is for redirects, and for reading the response. A search has little time.
         let request = Request::new(method, &url).timeout(self.timeout.min(time_left() / 2));
         let credentials = self.credentials.headers.iter().filter(|_| is_api);
-        // A header of the settings does not leave the host of the API either: it may be confidential.
+        // A header of the settings is not sent to other hosts than the host of the API either, because it may be
+        // confidential.
         let headers = self
             .headers
             .iter()
@@ -193,7 +194,7 @@ mod tests {
         }
     }
 
-    /// Sends a request to a server with these responses. Returns the URLs and headers that it received.
+    /// Sends a request to a server with these responses. Returns the URLs and headers that the server received.
     fn requests(respond: impl Fn(&str) -> Response + 'static) -> (Result<Response>, Vec<Request>) {
         let log = Rc::new(RefCell::new(Vec::new()));
         let seen = log.clone();

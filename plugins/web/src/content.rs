@@ -29,8 +29,8 @@ pub fn media_type(response: &Response) -> Option<String> {
         .then_some(value)
 }
 
-/// The body as a text if its media type is one of texts and if it is UTF-8, otherwise as bytes. `mime` replaces the
-/// media type of the response.
+/// The body. It is a text if its media type is a type of texts and the body is UTF-8, otherwise bytes. `mime` replaces
+/// the media type of the response.
 pub fn content(response: Response, mime: Option<&str>) -> Content {
     let mime = mime.map(str::to_owned).or_else(|| media_type(&response));
     let mime = mime.unwrap_or_else(|| "application/octet-stream".to_owned());

@@ -22,7 +22,7 @@ const API_KEY_QUERY: Setting<String> = Setting::text(
     "The name of the query parameter for `api_key`, if it is not sent in a header.",
 );
 
-/// What is sent to the API with each request, and to nobody else.
+/// The credentials that are sent to the API with each request, and to no other server.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Credentials {
     /// Headers.
@@ -46,7 +46,7 @@ impl Credentials {
         .into()
     }
 
-    /// Reads the settings. `key_header` is the name of the header for `api_key` if no setting says it.
+    /// Reads the settings. `key_header` is the name of the header for `api_key`, unless a setting names another header.
     pub fn read(key_header: &str) -> Result<Self> {
         let mut found = Self::default();
         match (TOKEN.find()?, USERNAME.find()?, PASSWORD.find()?) {
@@ -75,7 +75,7 @@ impl Credentials {
         Ok(found)
     }
 
-    /// Whether there are none.
+    /// Whether there are no credentials.
     pub fn is_empty(&self) -> bool {
         self.headers.is_empty() && self.query.is_none()
     }

@@ -3,14 +3,14 @@
 use larder_provider::{Error, Result};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
-/// All characters except those that are unreserved in RFC 3986.
+/// All characters except the unreserved characters of RFC 3986.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
     .remove(b'_')
     .remove(b'~');
 
-/// Encodes a value, so that it has no meaning in a URL.
+/// Encodes a value so that it has no special meaning in a URL.
 pub fn encode_value(value: &str) -> String {
     utf8_percent_encode(value, ENCODED).to_string()
 }
@@ -20,7 +20,7 @@ pub fn decode(text: &str) -> Option<String> {
     percent_decode_str(text).decode_utf8().ok().map(Into::into)
 }
 
-/// Encodes the pairs of a query, with the `?` before them; empty if there are none.
+/// Encodes the pairs of a query, with a `?` before them. Empty if there are no pairs.
 pub fn query<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
     let mut text = String::new();
     for (name, value) in pairs {
@@ -32,7 +32,8 @@ pub fn query<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> String 
     text
 }
 
-/// Whether no part of a path is `.` or `..`, also if a server decodes it or takes a backslash for a slash.
+/// Whether no part of a path is `.` or `..`. This also considers servers that decode the path or handle a backslash
+/// like a slash.
 pub fn is_safe(path: &str) -> bool {
     let decoded = percent_decode_str(path).decode_utf8_lossy();
     let is_plain = |text: &str| {
@@ -43,7 +44,7 @@ pub fn is_safe(path: &str) -> bool {
     is_plain(path) && is_plain(&decoded)
 }
 
-/// Encodes a value as one segment of a path. A slash in it is encoded.
+/// Encodes a value as one segment of a path. A slash in the value is encoded.
 pub(crate) fn segment(name: &str, value: &str) -> Result<String> {
     if value.is_empty() {
         return Err(Error::Invalid(format!("`{name}` is empty")));

@@ -1,5 +1,5 @@
-//! What the providers of web APIs share: addresses that no value can leave, credentials, redirects, and HTTP caching
-//! as freshness and versions of the contract.
+//! Functions that the providers of web APIs share: addresses that no value can leave, credentials, redirects, and HTTP
+//! caching as freshness and versions of the contract.
 
 mod base_url;
 pub mod caching;

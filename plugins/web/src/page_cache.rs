@@ -1,5 +1,5 @@
-//! Responses that are kept between calls, where the operator grants the key-value store. They are revalidated, so that
-//! the server need not send them again.
+//! Responses that are kept between calls, if the operator grants the key-value store. They are revalidated, so that the
+//! server need not send them again.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
@@ -14,7 +14,7 @@ use crate::caching;
 /// The maximum size of a response that is kept. A bucket has 1 MiB by default.
 const MAX_BYTES: usize = 64 << 10;
 const PREFIX: &str = "page/";
-/// The headers that are kept: those that describe the body, and how long it may be cached.
+/// The headers that are kept: headers that describe the body, and headers about caching.
 const KEPT: [&str; 8] = [
     "content-type",
     "etag",
@@ -27,8 +27,8 @@ const KEPT: [&str; 8] = [
 ];
 
 impl Client {
-    /// Gets a response with a successful status, like [`Client::get`]. The version of a response that is kept is sent to
-    /// the server, and the response is used if it is still current.
+    /// Gets a response with a successful status, like [`Client::get`]. If a response is kept, its version is sent to
+    /// the server, and the kept response is used if it is still current.
     pub fn get_kept(&self, url: &str, known_version: Option<&str>) -> Result<Response> {
         let kept = load(url);
         let kept_version = kept.as_ref().and_then(caching::version);
@@ -45,7 +45,7 @@ impl Client {
 }
 
 fn load(url: &str) -> Option<Response> {
-    // Without a grant nothing is kept.
+    // Without a grant, no response is kept.
     let data = key_value::shared().get(&key(url)).ok()??;
     let end = data.iter().position(|byte| *byte == b'\n')?;
     let head: Value = serde_json::from_slice(&data[..end]).ok()?;
@@ -95,7 +95,7 @@ fn save(url: &str, response: &Response) {
     }
 }
 
-/// Removes all kept responses. Those that are still used are kept again.
+/// Removes all kept responses. Responses that are still used are kept again later.
 fn clear() {
     let bucket = key_value::shared();
     for key in bucket.keys(PREFIX).unwrap_or_default() {

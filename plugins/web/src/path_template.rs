@@ -44,8 +44,8 @@ impl PathTemplate {
         })
     }
 
-    /// The encoded path with these values. No value can add a segment to it, except that of a variable `{+name}`, and
-    /// none can lead out of it.
+    /// The encoded path with these values. No value can add a segment to the path, except the value of a variable
+    /// `{+name}`. No value can lead out of the path.
     pub fn expand<'a>(&self, value: impl Fn(&str) -> Result<Cow<'a, str>>) -> Result<String> {
         let mut path = String::new();
         for part in &self.0 {
@@ -68,7 +68,7 @@ impl PathTemplate {
 }
 
 impl Part {
-    /// Characters that may be in a path, and percent-encoded ones, are kept. Others are encoded.
+    /// Keeps characters that may be in a path, and percent-encoded characters. Encodes all other characters.
     fn literal(text: &str) -> Result<Self, String> {
         if text.contains(['?', '#', '}', '\\']) || text.contains("//") {
             return Err(format!("`{text}` is not a part of a path"));

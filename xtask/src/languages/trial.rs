@@ -80,8 +80,8 @@ impl<'a> Trial<'a> {
         self.folder.join("larder.toml")
     }
 
-    /// All limits are defaults except the CPU time, to make the test faster, and the timeout, because a long file that is
-    /// read in small parts takes long on a busy machine.
+    /// All limits are defaults except the CPU time, to make the test faster, and the timeout, because a long file that
+    /// is read in small parts takes long on a busy machine.
     fn config_text(&self) -> String {
         format!(
             "plugins = \"plugins\"\nstate_dir = \"state\"\n[admin]\nlisten = \"off\"\n\

@@ -16,9 +16,9 @@ pub(super) struct ComponentView {
     pub(super) name: String,
     /// The offer of the component, if it is served.
     pub(super) offer: Option<Arc<Offer>>,
-    /// The report about its revisions.
+    /// The report about the component's revisions.
     pub(super) report: Option<ComponentReport>,
-    /// Why its last revision cannot be served.
+    /// Why the last revision of the component cannot be served.
     pub(super) rejected: Option<RejectedComponent>,
     /// The requests that wait for approval.
     pub(super) pending: Option<PendingApproval>,
@@ -124,7 +124,7 @@ impl ComponentView {
         full_name(&self.team, &self.name)
     }
 
-    /// Returns its state.
+    /// Returns the state of the component.
     pub(super) fn state(&self) -> ComponentState {
         match &self.offer {
             Some(offer) if self.is_degraded(offer) => ComponentState::Degraded,

@@ -29,7 +29,7 @@ pub(super) struct Problem {
 pub(super) enum Severity {
     /// A component or a team is not served.
     Error,
-    /// Something should be looked at.
+    /// The operator should examine the problem.
     Warning,
 }
 

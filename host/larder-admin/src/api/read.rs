@@ -1,5 +1,5 @@
-//! The paths `/api/read` and `/api/complete`: reads and completions on behalf of a caller that the operator chooses. Tools
-//! cannot be called here.
+//! The paths `/api/read` and `/api/complete`: reads and completions on behalf of a caller that the operator chooses.
+//! Tools cannot be called here.
 
 use std::time::{Duration, Instant, SystemTime};
 

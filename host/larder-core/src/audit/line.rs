@@ -43,7 +43,7 @@ pub struct AuditLine<'a> {
     pub name: Option<&'a str>,
     /// The provider that was called last.
     pub provider: Option<&'a str>,
-    /// The digest of its component.
+    /// The digest of the provider's component.
     #[serde(serialize_with = "digest")]
     pub digest: Option<Digest>,
     /// The outcome of the operation.
@@ -70,7 +70,7 @@ pub struct AuditEvent<'a> {
     pub time: SystemTime,
     /// What happened.
     pub operation: &'static str,
-    /// How it ended.
+    /// How the operation ended.
     pub outcome: &'a str,
     /// The subject of the credential.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -96,7 +96,7 @@ pub struct AuditEvent<'a> {
     /// The provider.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider: Option<&'a str>,
-    /// The digest of its component.
+    /// The digest of the provider's component.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub digest: Option<&'a str>,
     /// The components, the approved requests, or the problems.

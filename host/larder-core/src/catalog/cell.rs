@@ -165,7 +165,7 @@ impl Notifier {
         self.cell.update_queue.anything();
     }
 
-    /// Records what a check of a URI found, if it found anything. Notifies the watchers if the content differs.
+    /// Records what a check of a URI found, if it found anything. With `notify`, also notifies the watchers.
     pub(crate) fn checked(&self, uri: &Uri, state: Option<ContentState>, notify: bool) {
         if notify {
             self.cell.record_update(uri);

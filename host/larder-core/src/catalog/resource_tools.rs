@@ -87,7 +87,7 @@ impl ResourceTool {
         &DEFINITIONS
     }
 
-    /// Returns its definition.
+    /// Returns the definition of the tool.
     pub(crate) fn offered(self) -> Option<&'static Arc<OfferedTool>> {
         DEFINITIONS
             .iter()

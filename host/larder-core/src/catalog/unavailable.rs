@@ -20,12 +20,12 @@ const MIN_RETRY: Duration = Duration::from_secs(1);
 /// What the last served revision of a provider answered for, without its lists.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OfferRecord {
-    /// The prefixes of its URIs: claims, the literal beginnings of templates, and for each scheme the common beginning
-    /// of the listed URIs.
+    /// The prefixes of the provider's URIs: claims, the literal beginnings of templates, and for each scheme the common
+    /// beginning of the listed URIs.
     prefixes: BTreeSet<String>,
-    /// The names of its tools, as clients see them.
+    /// The names of the provider's tools, as clients see them.
     tools: BTreeSet<String>,
-    /// The names of its prompts, as clients see them.
+    /// The names of the provider's prompts, as clients see them.
     prompts: BTreeSet<String>,
 }
 

@@ -20,13 +20,13 @@ pub struct Filter {
     /// The media type of the items: `text/plain` with any parameters, or `image/*`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
-    /// The team of their provider.
+    /// The team of the items' provider.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub team: Option<String>,
     /// The provider of the items.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
-    /// Text in their name, title, description or URI, case-insensitive.
+    /// A text in the name, title, description or URI of the items. The case is ignored.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
 }

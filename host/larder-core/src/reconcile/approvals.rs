@@ -196,7 +196,7 @@ type ApprovalsByFolder = ByProvider<BTreeMap<String, Approval>>;
 /// Key: folder.
 type PendingByFolder = BTreeMap<String, Vec<PendingApprovalRecord>>;
 
-/// By provider, its imports.
+/// By provider: the imports of the provider.
 type ServedByFolder = ByProvider<BTreeSet<String>>;
 /// By provider: the imports of the last served revision that reach outside the sandbox.
 pub type Imports = BTreeMap<String, BTreeSet<String>>;

@@ -28,7 +28,7 @@ pub struct ComponentReport {
     pub origin: String,
     /// The verified signers of the served revision.
     pub signers: Vec<String>,
-    /// Whether it is being loaded.
+    /// Whether the component is being loaded.
     pub is_loading: bool,
     /// The last revisions of the component, oldest first.
     pub revisions: Arc<VecDeque<RevisionRecord>>,

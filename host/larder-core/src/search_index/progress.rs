@@ -21,7 +21,7 @@ pub struct IndexProgress {
 pub struct ProviderProgress {
     /// Resources whose text can be found.
     pub documents: u64,
-    /// Bytes of their text.
+    /// Bytes of the text of these resources.
     pub bytes: u64,
     /// Resources that have to be read, because they are new or may have changed.
     pub pending: u64,

@@ -59,7 +59,7 @@ pub enum PendingArtifact {
     NeedsApproval {
         /// The new artifact.
         artifact: Box<Artifact>,
-        /// The digest of its component.
+        /// The digest of the artifact's component.
         digest: Digest,
         /// The lines that need approval. Each line is approved separately and permanently.
         lines: BTreeSet<String>,
@@ -69,7 +69,7 @@ pub enum PendingArtifact {
     Update {
         /// The new artifact.
         artifact: Box<Artifact>,
-        /// The digest of its component.
+        /// The digest of the artifact's component.
         digest: Digest,
         /// What the operator accepts: the old and the new target of the reference.
         lines: BTreeSet<String>,

@@ -60,7 +60,7 @@ pub trait Content: Send + Sync {
 /// The result of reading a blob.
 #[derive(Debug)]
 pub enum FetchOutcome {
-    /// All of its bytes.
+    /// All bytes of the blob.
     Bytes(Bytes),
     /// The blob exceeds the limit. Contains its size, or the number of bytes that were read.
     TooLarge(u64),
@@ -86,7 +86,7 @@ impl Blob {
         self.detection
     }
 
-    /// Returns its revision.
+    /// Returns the revision of the blob.
     pub fn revision(&self) -> BlobRevision {
         self.revision
     }

@@ -1,5 +1,6 @@
 //! Translates regular expressions of ECMAScript into the syntax of the crate `regex`. The differences that expressions
-//! in schemas use are the classes `\d`, `\w` and `\s`, the point, `\b`, `\cX`, `\0`, surrogates, and brackets in classes.
+//! in schemas use are the classes `\d`, `\w` and `\s`, the point, `\b`, `\cX`, `\0`, surrogates, and brackets in
+//! classes.
 
 use std::iter::Peekable;
 use std::str::Chars;

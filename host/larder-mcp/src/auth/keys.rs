@@ -245,8 +245,8 @@ impl KeySource {
     }
 }
 
-/// Returns the usable keys. Keys of an unsupported type are skipped: they may be for other servers. The size of a document
-/// limits their number.
+/// Returns the usable keys. Keys of an unsupported type are skipped: they may be for other servers. The size of a
+/// document limits their number.
 pub(super) fn read(set: JwksDocument) -> Vec<Arc<Key>> {
     let keys = set.keys.into_iter().filter_map(|value| {
         let jwk: Jwk = serde_json::from_value(value).ok()?;

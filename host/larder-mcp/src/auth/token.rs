@@ -19,9 +19,9 @@ const CHECKSUM_DIGITS: usize = 8;
 pub struct Token {
     /// The digest of the token's text.
     pub digest: Digest,
-    /// The caller that it authenticates.
+    /// The caller that the token authenticates.
     pub caller: Caller,
-    /// When it expires.
+    /// When the token expires.
     pub expires: Option<SystemTime>,
 }
 

@@ -125,7 +125,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for TimeoutStream<S> {
         self.stream.is_write_vectored()
     }
 
-    /// hyper flushes when it has written everything.
+    /// hyper flushes when all data were written.
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(Pin::new(&mut self.stream).poll_flush(context))?;
         self.backlog = None;

@@ -1,5 +1,5 @@
-//! Sessions of an earlier run of the server: the endpoint lists them at the start, and continues each one when its client
-//! sends a request.
+//! Sessions of an earlier run of the server: the endpoint lists them at the start, and continues each one when its
+//! client sends a request.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -15,7 +15,7 @@ pub struct Quota {
     pub requests: u32,
     /// Bytes of responses in each second.
     pub bytes: u64,
-    /// Providers in its folder.
+    /// Providers in the team's folder.
     pub providers: u32,
     /// Maximum size of a component of the team in bytes. It also bounds the limit of each provider.
     pub component: u64,

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 /// The granted tools of a component.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum ToolGrant {
-    /// None of its tools.
+    /// None of the component's tools.
     #[default]
     None,
     /// The tools of the component when it is first served.

@@ -15,7 +15,7 @@ use crate::{Error, Image, Progress, Reference, Store, StoreError, Version};
 pub struct PulledImage {
     /// The image, with the digest of its manifest.
     pub image: Image,
-    /// The component in it.
+    /// The component in the image.
     pub component: Component,
     /// Whether bytes of the component were transferred. If not, the component was already in the store.
     pub transferred: bool,

@@ -47,7 +47,7 @@ impl Timeline {
 pub struct CallSample {
     /// The number of calls that ended.
     pub calls: u32,
-    /// How many of them failed because of the provider.
+    /// How many of these calls failed because of the provider.
     pub errors: u32,
     /// The median duration in seconds; not a number if no call ended.
     pub p50: f32,

@@ -32,8 +32,8 @@ struct State {
 }
 
 impl Metrics {
-    /// Takes a sample of all counters in each interval, until the drain stops. `memory` returns the bytes that are charged
-    /// to the memory budget.
+    /// Takes a sample of all counters in each interval, until the drain stops. `memory` returns the bytes that are
+    /// charged to the memory budget.
     pub async fn sample(&self, memory: impl Fn() -> u64, drain: &Drain) {
         let timeline = &self.0.process.timeline;
         loop {

@@ -1,8 +1,8 @@
 //! The compiled functions of earlier revisions. The compiler uses those functions that did not change. A function is
 //! identified by a digest of everything that its code depends on, which Cranelift computes.
 //!
-//! Format: for each function its key (32 bytes), for how many compilations it was not used (one byte), the length of its
-//! code (four bytes, little-endian), and its code.
+//! Format: for each function its key (32 bytes), for how many compilations it was not used (one byte), the length of
+//! its code (four bytes, little-endian), and its code.
 
 use std::borrow::Cow;
 use std::collections::HashMap;

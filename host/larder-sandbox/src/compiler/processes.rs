@@ -36,7 +36,7 @@ struct State {
     paused: Duration,
 }
 
-/// A process until it has ended.
+/// A process that has not ended.
 pub(super) struct Process<'a> {
     id: Option<Pid>,
     processes: &'a Processes,

@@ -29,8 +29,8 @@ pub(super) struct Queue {
     teams: TeamQueues,
 }
 
-/// One lock per team, which is held during a compilation. A component that several calls need at the same time is compiled
-/// only once, because each of them checks the cache again when it has the lock.
+/// One lock per team, which is held during a compilation. A component that several calls need at the same time is
+/// compiled only once, because each of them checks the cache again when it has the lock.
 #[derive(Default)]
 struct TeamQueues(Lock<HashMap<TeamName, Arc<Mutex<()>>>>);
 

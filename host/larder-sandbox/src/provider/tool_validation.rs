@@ -28,9 +28,9 @@ const SHORT_RESULT: usize = 64 << 10;
 /// The compiled schemas of a tool.
 #[derive(Debug, Clone)]
 pub struct ToolSchemas {
-    /// The schema of its arguments.
+    /// The schema of the tool's arguments.
     pub input: Arc<JsonSchema>,
-    /// The schema of its structured result.
+    /// The schema of the tool's structured result.
     pub output: Option<Arc<JsonSchema>>,
 }
 

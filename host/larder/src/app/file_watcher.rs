@@ -1,6 +1,6 @@
-//! Watches a file, and the files that it names, and runs an action whenever one has changed and settled. The checks run on a blocking
-//! thread, because the disk may be slow. A failed action is retried, and its error is logged and reported as
-//! unhealthy until it succeeds.
+//! Watches a file, and the files that it names, and runs an action whenever one has changed and settled. The checks run
+//! on a blocking thread, because the disk may be slow. A failed action is retried, and its error is logged and reported
+//! as unhealthy until it succeeds.
 
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};

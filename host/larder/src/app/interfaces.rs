@@ -92,7 +92,7 @@ pub struct Argument {
 pub struct Setting {
     /// The name of the setting.
     pub name: String,
-    /// The kind of its value.
+    /// The kind of the setting's value.
     pub kind: &'static str,
     /// What the setting is for.
     pub description: String,

@@ -29,7 +29,7 @@ pub struct Provider {
     pub team: Option<String>,
     /// The name of the provider.
     pub name: String,
-    /// The digest of its component.
+    /// The digest of the provider's component.
     pub digest: String,
     /// The display name of the provider.
     pub title: Option<String>,

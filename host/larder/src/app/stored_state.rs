@@ -52,8 +52,8 @@ fn try_take_over(team: &Team, state_dir: &Path) -> Result<(), String> {
         .map_err(|error| error.to_string())
 }
 
-/// Uses the keys under which something is stored, for a command that changes no keys: the server may not have been started
-/// since its key changed.
+/// Uses the keys under which something is stored, for a command that changes no keys: the server may not have been
+/// started since its key changed.
 pub(crate) fn use_stored_keys(config: &mut Config) {
     for team in config.teams.values_mut() {
         let key = team.reconcile.approvals.used_instead(earlier_keys(team));

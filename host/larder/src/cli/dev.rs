@@ -28,10 +28,9 @@ use larder_mcp::ListenAddress;
 
 /// Build a provider on every save, serve it, and print what it offers
 ///
-/// larder-dev.toml, which `larder new` creates, has the build commands. A Rust project with a Cargo.toml
-/// needs none. If it has a section [development], the component is not built on every save: a development component,
-/// which only this command can use, loads the program. `--packed`, `--once` and `--plugins` build the component as it is
-/// deployed.
+/// larder-dev.toml, which `larder new` creates, has the build commands. A Rust project with a Cargo.toml needs none. If
+/// it has a section [development], the component is not built on every save: a development component, which only this
+/// command can use, loads the program. `--packed`, `--once` and `--plugins` build the component as it is deployed.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Grants come from larder.toml in the project, or --config, which is read once at the start. \

@@ -21,8 +21,8 @@ use larder_model::state_key::StateKey;
 
 /// List, move or verify what is stored for plugins folders
 ///
-/// Approvals, pins of tools and values of providers are stored for the path of the plugins folder as it is configured, or for
-/// the name in `state_name`.
+/// Approvals, pins of tools and values of providers are stored for the path of the plugins folder as it is configured,
+/// or for the name in `state_name`.
 #[derive(Debug, Args)]
 pub(super) struct State {
     #[command(subcommand)]

@@ -15,7 +15,7 @@ const MAX_LINKS: usize = 40;
 pub(crate) struct ConfigFile {
     /// The path in the form in which it was given.
     path: PathBuf,
-    /// Where its symlinks lead.
+    /// The target of the path's symlinks.
     target: PathBuf,
     /// The content. `None` if the file does not exist.
     content: Option<Vec<u8>>,

@@ -1,5 +1,5 @@
-//! Lists the files of the folder `/docs` as `indexed://NAME`, and appends the URI of each read without a caller to the file
-//! `/log/reads`. With the setting `versions`, the entries have versions. With the setting `private`, it also lists
+//! Lists the files of the folder `/docs` as `indexed://NAME`, and appends the URI of each read without a caller to the
+//! file `/log/reads`. With the setting `versions`, the entries have versions. With the setting `private`, it also lists
 //! `indexed://denied`, which only callers may read, and `indexed://own`, whose content belongs to its caller. A read of
 //! `indexed://announce/NAME` reports an update of `indexed://NAME`.
 

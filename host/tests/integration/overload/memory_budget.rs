@@ -109,7 +109,8 @@ async fn a_large_answer_is_charged_until_its_response_was_sent() {
 #[tokio::test]
 async fn escapes_are_charged_before_they_are_written() {
     let text = "huge://control/3500000";
-    // The response needs 21 MB, because its content is not encoded while it is sent. Half of the budget is for responses.
+    // The response needs 21 MB, because its content is not encoded while it is sent. Half of the budget is for
+    // responses.
     let http = open("huge", 32 * MIB).await;
     let (peak, watching) = watch_peak(http.server.gateway.memory().clone());
     let refused = http.read(text).await;

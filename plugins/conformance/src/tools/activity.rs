@@ -8,11 +8,11 @@ use larder_provider::{Call, Result, Severity, Tools, log_to_client, progress};
 
 use super::tool;
 
-/// The pause that the suites ask for.
+/// The pause that the suites require.
 const PAUSE: Duration = Duration::from_millis(50);
 /// The number of pauses of the tool that is to be cancelled: 150 seconds.
 const LONG: u32 = 3_000;
-/// Where that tool writes how far it is, if the folder is granted.
+/// The file into which the long-running tool writes its progress, if the folder is granted.
 const RUNNING: &str = "/state/running";
 
 pub(super) fn add<P: 'static>(tools: Tools<P>) -> Tools<P> {
@@ -53,7 +53,7 @@ fn reporting(_call: &Call) -> Result<String> {
     Ok("The progress was reported.".to_owned())
 }
 
-/// Writes to a file while it runs, so that a test can see from outside whether it still does.
+/// Writes to a file while the tool runs, so that a test can see from outside whether the tool still runs.
 fn long_running(_call: &Call) -> Result<String> {
     for n in 0..LONG {
         progress(f64::from(n), Some(f64::from(LONG)), None);

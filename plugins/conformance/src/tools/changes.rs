@@ -1,4 +1,4 @@
-//! Tools that change the lists of tools and prompts. A guest keeps nothing between two calls, so files in the folder
+//! Tools that change the lists of tools and prompts. A guest keeps no state between two calls, so files in the folder
 //! `/state` decide whether a list has one more entry. Without this folder, the lists stay the same.
 
 use std::fs;

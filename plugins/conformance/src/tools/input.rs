@@ -1,4 +1,4 @@
-//! Tools that ask the client once, and return its response.
+//! Tools that request input from the client once, and return its response.
 
 use larder_provider::{Answer, Call, InputRequest, Result, Tool, ToolResult, Tools};
 use schemars::JsonSchema;

@@ -141,7 +141,7 @@ fn user_name() -> InputRequest {
     text("user_name", "What is your name?", "name")
 }
 
-/// Makes the requests in the first call, and returns what `read` returns for the responses.
+/// Returns the requests in the first call. In the next call, returns what `read` returns for the responses.
 fn answered(
     call: &Call,
     requests: InputRequired,

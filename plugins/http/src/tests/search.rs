@@ -1,4 +1,4 @@
-//! Search in lists, as the README configures them, and lists of which one fails.
+//! Search in lists: in the configuration of the README, and in lists of which one fails.
 
 use std::time::Duration;
 

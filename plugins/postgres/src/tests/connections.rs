@@ -1,4 +1,4 @@
-//! What a server may send, and what it must not.
+//! Messages that a server may send, and messages that it must not send.
 
 use std::io::{self, Cursor, Read, Write};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::login::log_in;
 use crate::settings::Server;
 use crate::stream::encrypted;
 
-/// Sends what was prepared, then repeats a part of it for ever if there is one.
+/// Sends prepared messages. If there is a part to repeat, then repeats it forever.
 struct Script {
     prepared: Cursor<Vec<u8>>,
     repeated: Vec<u8>,

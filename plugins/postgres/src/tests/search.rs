@@ -1,4 +1,4 @@
-//! Search with a prepared server: what it sends before it ends a statement, and tables that it refuses.
+//! Search with a prepared server: the rows that it sends before it ends a statement, and tables that it refuses.
 
 use larder_provider::{Error, Hits, Provider as _, SearchQuery, set_setting};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! What a tool returns: a result, or a request for input.
+//! The answer of a tool: a result, or a request for input.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -74,7 +74,7 @@ impl<T> ToolResult<T> {
     }
 }
 
-/// What a tool returns that may need input from the client. The host makes the call again with the input; see
+/// The return value of a tool that may need input from the client. The host makes the call again with the input; see
 /// [`InputRequest`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer<T = ()> {
@@ -109,7 +109,7 @@ impl<T> From<InputRequest> for Answer<T> {
     note = "return a structured value with `ToolResult::structured(value)`"
 )]
 pub trait ToolOutput {
-    /// The type of the structured value. It is `()` if there is none.
+    /// The type of the structured value. It is `()` if there is no structured value.
     type Structured: Serialize + JsonSchema + 'static;
 
     /// Converts this value.

@@ -51,7 +51,7 @@ impl<E: ProviderExport> search_provider::Guest for E {
 }
 
 impl<E: ProviderExport> settings_provider::Guest for E {
-    /// Does not create the provider, which may need a setting that is missing.
+    /// This does not create the provider, because the provider may need a missing setting.
     fn settings() -> Vec<settings_provider::Declaration> {
         E::Provider::settings()
     }

@@ -1,5 +1,5 @@
-//! Functions of the host for tools and prompts. On native targets there is no client: it supports nothing,
-//! and messages go to stderr.
+//! Functions of the host for tools and prompts. On native targets there is no client: no capability is supported, and
+//! messages are written to stderr.
 
 use serde::Serialize;
 
@@ -13,7 +13,7 @@ pub fn client_supports(capability: &str) -> bool {
     imp::client_supports(capability)
 }
 
-/// The lowest severity of the messages that the client wants, if it asked for any.
+/// The lowest severity of messages that the client requested; none if it requested none.
 pub fn client_log_level() -> Option<Severity> {
     imp::client_log_level()
 }

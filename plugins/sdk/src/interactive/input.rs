@@ -19,8 +19,8 @@ pub enum ElicitOutcome<T> {
 }
 
 impl Input {
-    /// The response to a request that was made with [`InputRequest::elicit`](super::InputRequest::elicit). It is
-    /// an error if the client could not answer, or if the content does not have the type `T`.
+    /// The response to a request that was made with [`InputRequest::elicit`](super::InputRequest::elicit). Fails if the
+    /// client could not answer, or if the content does not have the type `T`.
     pub fn elicited<T: DeserializeOwned>(&self, key: &str) -> Result<ElicitOutcome<T>> {
         let ElicitResult { action, content } = self.result(key)?;
         Ok(match action {
@@ -44,7 +44,7 @@ impl Input {
         }
     }
 
-    /// The result of any request. It is an error if the client could not answer.
+    /// The result of any request. Fails if the client could not answer.
     pub fn result<T: DeserializeOwned>(&self, key: &str) -> Result<T> {
         match self.outcome(key) {
             Some(Ok(json)) => serde_json::from_str(json).map_err(|error| misfit(key, &error)),

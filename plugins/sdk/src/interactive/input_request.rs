@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use super::schema;
 pub use crate::bindings::interaction_types::{InputRequest, InputRequired};
 
-/// A request that the client must answer before a call can continue. A tool or a prompt **returns** it; the
-/// host then makes the call again, with the [`Input`](super::Input).
+/// A request that the client must answer before a call can continue. A tool or a prompt **returns** the request. Then
+/// the host makes the call again, with the [`Input`](super::Input).
 ///
 /// ```
 /// use larder_provider::{Answer, Call, InputRequest, Provider, Result, ToolResult};
@@ -42,7 +42,7 @@ impl InputRequest {
         }
     }
 
-    /// Asks the user to fill in a form: one field for each field of `T`, which must be texts, numbers, booleans
+    /// Requests that the user fill in a form: one field for each field of `T`, which must be texts, numbers, booleans
     /// or enums of texts. Doc comments on the fields become descriptions.
     pub fn elicit<T: JsonSchema>(key: impl Into<String>, message: impl Into<String>) -> Self {
         let (message, schema): (String, Value) = (message.into(), schema::form::<T>());
@@ -50,12 +50,12 @@ impl InputRequest {
         Self::new(key, "elicitation/create", params)
     }
 
-    /// Asks the client's model for a message. `params` are those of `sampling/createMessage`.
+    /// Requests a message from the client's model. `params` are the parameters of `sampling/createMessage`.
     pub fn sample(key: impl Into<String>, params: Value) -> Self {
         Self::new(key, "sampling/createMessage", params)
     }
 
-    /// Asks for the folders that the client works with.
+    /// Requests the folders with which the client works.
     pub fn roots(key: impl Into<String>) -> Self {
         Self::new(key, "roots/list", json!({}))
     }
@@ -73,8 +73,8 @@ impl InputRequired {
         self
     }
 
-    /// Sets state that is returned with the responses. Nothing else survives until the next call, which a
-    /// different guest may handle. The host encrypts the state, so clients can neither read nor change it.
+    /// Sets state that is returned with the responses. No other state is kept until the next call, which a different
+    /// guest may handle. The host encrypts the state, so clients can neither read nor change it.
     pub fn state(mut self, state: impl Into<Vec<u8>>) -> Self {
         self.state = Some(state.into());
         self

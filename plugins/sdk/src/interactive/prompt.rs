@@ -171,7 +171,7 @@ impl<P> Argument<P> {
         self
     }
 
-    /// Suggests those of these values that begin with the text that was entered.
+    /// Suggests the values that begin with the entered text.
     pub fn values<T: Into<String>>(self, values: impl IntoIterator<Item = T>) -> Self {
         let values: Vec<String> = values.into_iter().map(Into::into).collect();
         self.complete(move |_, query| Ok(Completion::matching(&values, &query.prefix)))

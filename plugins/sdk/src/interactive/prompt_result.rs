@@ -1,4 +1,4 @@
-//! Requests for a prompt, and what a prompt returns.
+//! Requests for a prompt, and the results of a prompt.
 
 use super::{Block, InputRequest, InputRequired};
 pub use crate::bindings::prompts::exports::larder::provider::prompt_provider::{
@@ -27,7 +27,7 @@ impl PromptRequest {
         }
     }
 
-    /// The value of an argument. It is an error if there is none.
+    /// The value of an argument. Fails if the argument is missing.
     pub fn argument(&self, name: &str) -> Result<&str> {
         self.optional(name)
             .ok_or_else(|| Error::Invalid(format!("`{name}` is missing")))

@@ -27,7 +27,8 @@ pub(super) fn form<T: JsonSchema>() -> Value {
     schema
 }
 
-/// Turns the schema of `Option<T>` into that of `T`: an optional field of a form is one that is not required.
+/// Converts the schema of `Option<T>` to the schema of `T`: an optional field of a form is a field that is not
+/// required.
 fn remove_null(property: &mut Value) {
     let Some(property) = property.as_object_mut() else {
         return;

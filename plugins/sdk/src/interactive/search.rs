@@ -21,8 +21,8 @@ impl SearchQuery {
         }
     }
 
-    /// When to stop, so that what was found is returned in time: a search that the host has to end finds nothing. See
-    /// [`Hits::incomplete`].
+    /// The time at which to stop, so that the hits are returned in time: if the host has to end a search, it has no
+    /// hits. See [`Hits::incomplete`].
     pub fn end(&self) -> Instant {
         Instant::now() + time_left() * 3 / 4
     }
@@ -70,14 +70,15 @@ impl Hit {
 }
 
 impl Hits {
-    /// Sets how long these hits may be cached, and for which callers. Without it, they are not cached.
+    /// Sets how long these hits may be cached, and for which callers. Without this, the hits are not cached.
     pub fn freshness(mut self, freshness: Freshness) -> Self {
         self.freshness = Some(freshness);
         self
     }
 
-    /// Notes that hits are missing, and why, for example because the time was over. Without any hit, this is the
-    /// error [`Error::Unavailable`], since a caller must not take it for a search that found nothing.
+    /// Records that hits are missing, and why, for example because the time was over. If there are no hits, this is the
+    /// error [`Error::Unavailable`], because a caller must be able to distinguish this from a complete search without
+    /// hits.
     ///
     /// ```
     /// # use larder_provider::{Entry, Error, Hit, Hits};

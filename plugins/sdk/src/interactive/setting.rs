@@ -108,7 +108,7 @@ impl<T> Setting<T> {
         }
     }
 
-    /// Sets the default value, as it would be written in the configuration.
+    /// Sets the default value, in the form of the configuration.
     pub const fn default(mut self, default: &'static str) -> Self {
         self.default = Some(default);
         self
@@ -120,13 +120,13 @@ impl<T> Setting<T> {
         self
     }
 
-    /// Tells the operator that the value should come from a secret.
+    /// Declares that the value should come from a secret. Operators see this.
     pub const fn secret(mut self) -> Self {
         self.secret = true;
         self
     }
 
-    /// The value or the default value. It is an error if there is neither.
+    /// The value or the default value. Fails if there is neither.
     pub fn get(&self) -> Result<T> {
         self.find()?
             .ok_or_else(|| Error::Failed(format!("the setting `{}` is missing", self.name)))

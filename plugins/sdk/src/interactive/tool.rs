@@ -1,4 +1,4 @@
-//! A tool: its declaration and the function that carries it out.
+//! A tool: its declaration and its function.
 
 use std::any::TypeId;
 
@@ -146,13 +146,13 @@ impl<P> Tool<P> {
         self
     }
 
-    /// Tells whether the tool changes nothing. Clients assume that it does.
+    /// Tells whether the tool changes nothing. Clients assume that the tool changes something.
     pub fn read_only(mut self, read_only: bool) -> Self {
         self.hints.read_only = Some(read_only);
         self
     }
 
-    /// Tells whether the tool may destroy something. Clients assume it of a tool that is not read-only.
+    /// Tells whether the tool may destroy something. Clients assume that a tool may, unless it is read-only.
     pub fn destructive(mut self, destructive: bool) -> Self {
         self.hints.destructive = Some(destructive);
         self
@@ -164,8 +164,7 @@ impl<P> Tool<P> {
         self
     }
 
-    /// Tells whether the tool deals with things that this provider does not know, such as the web. Clients
-    /// assume it.
+    /// Tells whether the tool uses systems outside of this provider, such as the web. Clients assume that it does.
     pub fn open_world(mut self, open_world: bool) -> Self {
         self.hints.open_world = Some(open_world);
         self
@@ -221,7 +220,8 @@ impl Default for Hints {
     }
 }
 
-/// The schema of a structured result. `()` means that there is no result, and the schema of any JSON value says nothing.
+/// The schema of a structured result. `()` means that there is no structured result. The schema of any JSON value is
+/// omitted, because it contains no information.
 fn output_schema<T: JsonSchema + 'static>() -> Option<Value> {
     let without = [TypeId::of::<()>(), TypeId::of::<Value>()];
     (!without.contains(&TypeId::of::<T>())).then(schema::result::<T>)

@@ -25,7 +25,7 @@ impl<P> Tools<P> {
         self
     }
 
-    /// Sets how long the list of tools may be cached, and for which callers. Without it, it is not cached.
+    /// Sets how long the list of tools may be cached, and for which callers. Without this, the list is not cached.
     pub fn freshness(mut self, freshness: Freshness) -> Self {
         self.freshness = Some(freshness);
         self

@@ -1,4 +1,4 @@
-//! Parses sizes and durations as they are written in the configuration of the host.
+//! Parses sizes and durations in the form of the host's configuration.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The values of a thread, outside of a host. No bucket is refused, and nothing is limited.
+//! The values of a thread, outside of a host. All buckets are allowed, and there are no limits.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;

@@ -1,10 +1,10 @@
-//! One entry that cannot be used never takes away the others.
+//! An entry that cannot be used never affects the other entries.
 
 use larder_provider::{Error, Provider as _, Query, Request, SearchQuery};
 
 use super::{database, row, table, text};
 
-/// Views and a virtual table that cannot be prepared, as other programs leave them in databases.
+/// Views and a virtual table that cannot be prepared. Other programs leave such tables in databases.
 const BROKEN: &str = "CREATE TABLE plants (id INTEGER PRIMARY KEY, name TEXT);
     INSERT INTO plants VALUES (1, 'Rose');
     CREATE TABLE old (id INTEGER PRIMARY KEY);

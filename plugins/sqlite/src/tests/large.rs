@@ -7,7 +7,7 @@ use larder_provider::{Error, Provider as _, Request, SearchQuery, set_time_left}
 use super::{database, row, table, text};
 use crate::Sqlite;
 
-/// A table with a value that is larger than what is read.
+/// A table with a value that is larger than the limit for reading.
 const LARGE_VALUE: &str = "CREATE TABLE files (id INTEGER PRIMARY KEY, name TEXT, data BLOB);
     INSERT INTO files VALUES (1, 'small', x'ff00'), (2, 'large', zeroblob(6000000)), (3, 'last', NULL);
     CREATE VIEW sizes AS SELECT name, data FROM files;";

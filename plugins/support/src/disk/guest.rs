@@ -1,5 +1,5 @@
-//! Uses wasi:filesystem directly. The standard library cannot list the granted folders, and it requests an
-//! inode from the host with each directory entry and each stat, which makes a list several times slower.
+//! Uses wasi:filesystem directly, for two reasons. The standard library cannot list the granted folders. It also
+//! requests an inode from the host with each directory entry and each stat, which makes a list several times slower.
 
 use std::time::Duration;
 

@@ -17,7 +17,7 @@ pub struct Disk(pub PathBuf);
 #[derive(Debug)]
 pub struct File(fs::File);
 
-/// Empty, since nothing is granted without a host.
+/// Empty, because without a host there are no grants.
 pub fn granted() -> Vec<(String, Disk)> {
     Vec::new()
 }

@@ -183,7 +183,7 @@ impl PageBuilder<'_, Arc<Entry>> {
         }))
     }
 
-    /// Returns how many of these entries fit, if only entries count that pass the filter.
+    /// Returns how many of these entries fit. Entries that do not pass the filter are not counted.
     pub(super) fn count_fitting(&self, entries: &[Arc<Entry>]) -> PageFit {
         let room = self.room();
         let mut items = 0;

@@ -1,5 +1,5 @@
-//! What operators rejected. A rejected revision is not loaded and not pending any more. A later approval of the same lines
-//! takes precedence.
+//! What operators rejected. A rejected revision is not loaded and not pending any more. A later approval of the same
+//! lines takes precedence.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -16,9 +16,9 @@ pub struct RejectedRequest {
     /// The request.
     #[serde(flatten)]
     pub record: PendingApprovalRecord,
-    /// When it was rejected.
+    /// When the request was rejected.
     pub at: String,
-    /// Who rejected it.
+    /// Who rejected the request.
     pub by: String,
 }
 

@@ -35,8 +35,8 @@ pub(super) enum Content {
     },
     /// A client cancelled a request.
     Cancel { session: String, id: String },
-    /// The client receives its notifications from the sender from now on. The reply is sent when the recipient has
-    /// stored its whole state of the client.
+    /// From now on, the sender sends the client its notifications. The reply is sent when the recipient has stored its
+    /// whole state of the client.
     Release { session: String, run: String },
     /// A request for the next piece of a request's stream. The recipient has the messages of the stream.
     Read(ReadRequest),

@@ -15,8 +15,8 @@ use crate::session::store::ReplicaName;
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl SessionLink {
-    /// Prepares a notification stream at this replica. `last_run` is the run of the last event that the client received,
-    /// if it names one.
+    /// Prepares a notification stream at this replica. `last_run` is the run of the last event that the client
+    /// received, if it names one.
     pub(crate) async fn take_notifications(&self, session: &Session, last_run: Option<&str>) {
         let mut synced = self.recorder.lock().await;
         if synced.own_move.is_some() {

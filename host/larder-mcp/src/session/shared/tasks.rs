@@ -1,4 +1,5 @@
-//! The tasks of the shared sessions: they follow the store, handle the messages of other replicas, and store what changed.
+//! The tasks of the shared sessions: they follow the store, handle the messages of other replicas, and store what
+//! changed.
 
 use std::collections::HashSet;
 use std::sync::Arc;

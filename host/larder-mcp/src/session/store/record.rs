@@ -55,7 +55,7 @@ fn is_zero(number: &u64) -> bool {
 }
 
 impl SessionRecord {
-    /// Returns whose session it is.
+    /// Returns the owner of the session.
     pub fn owner(&self) -> &SessionOwner {
         &self.owner
     }

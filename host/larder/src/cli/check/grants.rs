@@ -19,7 +19,7 @@ pub(in crate::cli) struct GrantReport {
     #[serde(skip_serializing_if = "Option::is_none")]
     team: Option<String>,
     provider: String,
-    /// The error in its NAME.toml.
+    /// The error in the NAME.toml of the component.
     fault: Option<String>,
     /// Grants that NAME.toml requests beyond the grant in the operator's configuration.
     requested: BTreeSet<String>,

@@ -16,8 +16,8 @@ pub(super) struct StartedCommand<'a> {
 }
 
 impl StartedCommand<'_> {
-    /// Checks that the configuration can be served, and returns the command with absolute paths: clients start it in any
-    /// folder.
+    /// Checks that the configuration can be served, and returns the command with absolute paths: clients start it in
+    /// any folder.
     pub(super) fn server(&self) -> Result<Server, CommandError> {
         // Without `--config`, larder would read the file of the project in whose folder the client is started.
         let config = self.config.unwrap_or(Path::new(DEFAULT_FILE));

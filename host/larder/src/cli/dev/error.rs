@@ -10,8 +10,8 @@ use crate::config;
 use larder_author::DiskError;
 use larder_model::size;
 
-/// What a development component reports if its program imports a module that the component does not contain. The SDK for
-/// Python has the same text.
+/// What a development component reports if its program imports a module that the component does not contain. The SDK
+/// for Python has the same text.
 const INCOMPLETE: &str = "the development component has to be built again";
 
 /// Why a save led to no new revision.

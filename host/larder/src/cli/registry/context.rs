@@ -148,7 +148,7 @@ impl<'a> TeamAccess<'a> {
         self.team.quota.is_some().then_some(self.name.as_str())
     }
 
-    /// The references of its providers.
+    /// The references of the team's providers.
     pub(super) fn references(&self) -> impl Iterator<Item = (&'a ProviderName, &'a Reference)> {
         self.team
             .registry

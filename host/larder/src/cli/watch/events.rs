@@ -70,7 +70,7 @@ impl EventPrinter {
         builder.admin_events(&server.url, &path).await
     }
 
-    /// Prints events until their number is reached. Connects again when the stream ends.
+    /// Prints events until the requested number is reached. Connects again when the stream ends.
     async fn follow(
         &mut self,
         server: &ServerAddress,

@@ -91,7 +91,8 @@ impl Shorthand for Tcp {
     }
 }
 
-/// Whether the host is known to be inside this network. The addresses of other names are checked when they are resolved.
+/// Whether the host is known to be inside this network. The addresses of other names are checked when they are
+/// resolved.
 fn is_inside(rule: &TcpRule) -> bool {
     rule.host == "localhost" || rule.address().is_some_and(|address| !is_public(address))
 }

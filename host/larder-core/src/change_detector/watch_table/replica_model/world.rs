@@ -47,7 +47,7 @@ struct Replica {
 /// A client that watches a URI.
 #[derive(Default)]
 struct Listener {
-    /// The content that it read last. None until the client is told that it is subscribed.
+    /// The content that the client read last. None until the client is told that it is subscribed.
     read: Option<u32>,
     is_notified: bool,
     notifications: usize,
