@@ -13,7 +13,7 @@ const MAX_WORDS: usize = 8;
 /// Why hits are missing if the time was over.
 pub const TIME_IS_OVER: &str = "the time was over before all rows were read";
 
-/// The hits in tables: each row once, and those that were added first are the best.
+/// The hits in tables. Each row is contained once, and rows that were added first are the best.
 pub struct TableHits<'a> {
     words: Vec<&'a str>,
     hits: Vec<Hit>,

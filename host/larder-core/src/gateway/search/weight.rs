@@ -1,6 +1,7 @@
 //! Weights of entries by the words of a query: first by how many of the words they contain, then by the sum of the
-//! weights of the places where each word is. A whole word of the name or the title has weight 4, a part of one 3, the
-//! URI 2, the description 1. Of two equal ones, the one that is first in the list comes first.
+//! weights of the places where each word occurs. A whole word of the name or the title has weight 4, a part of such a
+//! word 3, the URI 2, the description 1. Of two entries with the same weight, the entry that is first in the list comes
+//! first.
 
 use larder_model::resource::Entry;
 
