@@ -69,6 +69,7 @@ const RUST: TextFiles = texts! { "templates/rust/":
 const PYTHON: TextFiles = texts! { "templates/python/":
     "app.py" <- "app.py",
     "development.py" <- "development.py",
+    "sitecustomize.py" <- "sitecustomize.py",
     "test_provider.py" <- "test_provider.py",
     "README.md" <- "README.md",
     ".gitignore" <- "gitignore",
