@@ -98,6 +98,7 @@ const TYPESCRIPT: TextFiles = texts! { "templates/typescript/":
 const GO: TextFiles = texts! { "templates/go/":
     "go.mod" <- "go.mod.in",
     "main.go" <- "main.go",
+    "main_test.go" <- "main_test.go",
     "test/provider_test.go" <- "provider_test.go",
     "Makefile" <- "Makefile",
     "README.md" <- "README.md",
