@@ -5,14 +5,14 @@ import socket
 import sys
 import urllib.request
 
-from larder_provider import Content, Failed, NotFound, Provider, Template, http, key_value, setting
-
 # Packages such as urllib3 try this when they are imported, while the component is built.
 try:
     with socket.socket(socket.AF_INET6) as probe:
         probe.bind(("::1", 0))
 except OSError:
     pass
+
+from larder_provider import Content, Failed, NotFound, Provider, Template, http, key_value, setting
 
 
 class Trial(Provider):

@@ -70,6 +70,7 @@ const RUST: TextFiles = texts! { "templates/rust/":
 const PYTHON: TextFiles = texts! { "templates/python/":
     "app.py" <- "app.py",
     "development.py" <- "development.py",
+    "sitecustomize.py" <- "sitecustomize.py",
     "test_provider.py" <- "test_provider.py",
     "session.md" <- "../session.md",
     "README.md" <- "README.md",
@@ -101,6 +102,7 @@ const TYPESCRIPT: TextFiles = texts! { "templates/typescript/":
 const GO: TextFiles = texts! { "templates/go/":
     "go.mod" <- "go.mod.in",
     "main.go" <- "main.go",
+    "main_test.go" <- "main_test.go",
     "test/provider_test.go" <- "provider_test.go",
     "Makefile" <- "Makefile",
     "session.md" <- "../session.md",

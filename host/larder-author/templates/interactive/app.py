@@ -1,8 +1,7 @@
 """@NAME@: an example provider that serves greetings, with a tool, a prompt, a search and a setting. Replace them with your
 own.
 
-All imports must be at the top of the file: they run when the component is built. Import `larder_provider` first: some
-packages open a socket while they are imported, which must be refused.
+All imports must be at the top of the file: they run when the component is built.
 """
 
 from typing import Annotated

@@ -1,7 +1,6 @@
 """@NAME@: an example provider that serves greetings. Replace them with your own resources.
 
-All imports must be at the top of the file: they run when the component is built. Import `larder_provider` first: some
-packages open a socket while they are imported, which must be refused.
+All imports must be at the top of the file: they run when the component is built.
 """
 
 from larder_provider import Content, Description, Entry, NotFound, Provider, Template, export, paginate, setting
