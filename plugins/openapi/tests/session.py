@@ -1,5 +1,6 @@
 """Checks of `openapi`. The document is `folder/www/api.yaml`, and the web server is its API."""
 
+import asyncio
 import json
 import subprocess
 
@@ -8,6 +9,7 @@ from provider_session import run, variable
 PREFIX = "openapi://shop/"
 OPERATION, SCHEMA = PREFIX + "operations/{operation}", PREFIX + "schemas/{schema}"
 OPERATIONS = ["change_pet", "elsewhere", "listPets", "patch_orders_id_echo", "removeOrder", "status", "uploadPet"]
+REMOVES = "Removes an order."
 FROM_URL = """
 plugins = "plugins"
 [provider.openapi]
@@ -41,9 +43,22 @@ async def resources(session):
         await session.not_found(PREFIX + path)
 
 
+async def listed_tools(session):
+    """The tools, once the server has their list again: the previous session changed the documents, and a list that could
+    not be read is read again after some seconds."""
+    expected = ["change_pet", "listPets", "removeOrder", "status"]
+    for _ in range(600):
+        listed = {tool.name: tool for tool in (await session.client.list_tools()).tools}
+        is_current = "removeOrder" in listed and listed["removeOrder"].description == REMOVES
+        if is_current and sorted(set(listed) & {*OPERATIONS}) == expected:
+            break
+        await asyncio.sleep(0.1)
+    session.check("the tools", sorted(set(listed) & {*OPERATIONS}), expected)
+    return listed
+
+
 async def tools(session):
-    listed = {tool.name: tool for tool in (await session.client.list_tools()).tools}
-    session.check("the tools", sorted(set(listed) & {*OPERATIONS}), ["change_pet", "listPets", "removeOrder", "status"])
+    listed = await listed_tools(session)
     session.check("a tool that reads", listed["listPets"].annotations.read_only_hint)
     schema = listed["change_pet"].input_schema
     session.check("the arguments", sorted(schema["properties"]), ["X-Trace", "body", "id", "tags"])
@@ -69,7 +84,7 @@ async def other_files(session, folder):
     """Operations in other files of the folder, and of a file that is missing."""
     listed = {tool.name: tool for tool in (await session.client.list_tools()).tools}
     removes = listed["removeOrder"]
-    session.check("the description of a tool in another file", removes.description, "Removes an order.")
+    session.check("the description of a tool in another file", removes.description, REMOVES)
     session.check("it is destructive", removes.annotations.destructive_hint)
     session.check("its arguments", removes.input_schema["required"], ["id", "body"])
     reason = removes.input_schema["$defs"]["reason"]
@@ -82,7 +97,7 @@ async def other_files(session, folder):
     file = folder / "www/orders.yaml"
     text = file.read_text()
     async with session.watching(PREFIX + "operations/removeOrder") as notifications:
-        file.write_text(text.replace("Removes an order.", session.unique("Removes an order.")))
+        file.write_text(text.replace(REMOVES, session.unique(REMOVES)))
         await notifications.updated(PREFIX + "operations/removeOrder")
     file.write_text(text)
 
