@@ -241,8 +241,8 @@ impl Reconciler {
         pass
     }
 
-    /// Scans and waits for the loads. Waits only for `own_calls` for the own calls of providers. Cancel safe: the scan
-    /// and the loads continue in the background.
+    /// Scans and waits for the loads. With `own_calls`, calls that providers make while they load are waited for at most
+    /// this time. Cancel safe: the scan and the loads continue in the background.
     async fn scan_and_load(&mut self, pass: &mut ReconcilePass, own_calls: Option<Duration>) {
         loop {
             self.scanner.start_scan();

@@ -12,8 +12,7 @@ mod weight;
 use std::sync::Arc;
 
 use self::calls::SearchCalls;
-use self::candidate::Candidate;
-use self::ranking::Ranking;
+use self::ranking::{MergedRanking, Ranking};
 use super::audit_record::written;
 use super::cursor::{Cursor, ListKind, Position};
 use super::filter::CompiledFilter;
@@ -86,8 +85,9 @@ impl Gateway {
         });
         let ranking = Ranking::new(view, &query.text, filter, answers);
         let ranking = self.rank(ranking, matches).await;
-        let (merged, incomplete) = self.low_priority_threads.run(move || ranking.merge()).await;
-        Ok(page(merged, start, query, incomplete))
+        let merge = move || ranking.merge();
+        let merged = self.low_priority_threads.run(merge).await;
+        Ok(page(merged, start, query))
     }
 }
 
@@ -119,17 +119,18 @@ fn check(query: &SearchQuery) -> Result<(), Error> {
 }
 
 /// Returns as many results from this position on as fit into a page. Charges the results to their providers.
-fn page(
-    merged: Vec<Candidate>,
-    start: usize,
-    query: &SearchQuery,
-    incomplete: Vec<String>,
-) -> SearchPage {
+fn page(merged: MergedRanking, start: usize, query: &SearchQuery) -> SearchPage {
     let size = query.limit.clamp(1, MAX_RESULTS) as usize;
-    let total = merged.len().min(MAX_RESULTS as usize);
+    let total = merged.candidates.len().min(MAX_RESULTS as usize);
     let mut results = Vec::new();
     let mut bytes = 0;
-    for candidate in merged.into_iter().take(total).skip(start).take(size) {
+    for candidate in merged
+        .candidates
+        .into_iter()
+        .take(total)
+        .skip(start)
+        .take(size)
+    {
         let more = candidate.wire_size();
         // The first result always fits, so that each page makes progress.
         if !results.is_empty() && bytes + more > MAX_PAGE_BYTES {
@@ -147,7 +148,7 @@ fn page(
     SearchPage {
         results,
         next,
-        incomplete,
+        incomplete: merged.incomplete,
     }
 }
 

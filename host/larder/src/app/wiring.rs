@@ -56,7 +56,7 @@ impl App {
         let telemetry = common.telemetry(&config)?;
         join_all(teams_to_run.iter_mut().map(|team| team.load(limits))).await;
         let gateway = common.gateway(&config, &teams);
-        // It is set here only.
+        // Setting it cannot fail, because nothing else sets it.
         _ = late.gateway.set(gateway.clone());
         let endpoint = common.endpoint(&config, &gateway, &telemetry);
         common.health.resolve("start");
@@ -75,7 +75,7 @@ impl App {
             drain: common.drains.server.clone(),
         };
         let reloader = Arc::new(Reloader::new(config, parts, late.needs_restart));
-        // It is set here only.
+        // Setting it cannot fail, because nothing else sets it.
         _ = late.reloader.set(reloader.clone());
         Ok(Self {
             endpoint,

@@ -37,6 +37,14 @@ pub(super) struct Ranking {
     next: Position,
 }
 
+/// The results of all sources.
+pub(super) struct MergedRanking {
+    /// What was found, best first.
+    pub(super) candidates: Vec<Candidate>,
+    /// The sources whose results may be missing.
+    pub(super) incomplete: Vec<String>,
+}
+
 /// The entry that is compared next.
 #[derive(Default)]
 struct Position {
@@ -97,15 +105,18 @@ impl Ranking {
         }
     }
 
-    /// Returns everything that was found, best first, and what may be missing.
-    pub(super) fn merge(self) -> (Vec<Candidate>, Vec<String>) {
+    /// Merges the rankings of all sources.
+    pub(super) fn merge(self) -> MergedRanking {
         let mut answers = self.answers;
         let rankings = std::mem::take(&mut answers.hits)
             .into_iter()
             .chain(self.of_indexes)
             .chain([self.of_lists.finish()]);
-        let merged = merge::by_reciprocal_rank(rankings);
-        (merged, answers.into_incomplete())
+        let candidates = merge::by_reciprocal_rank(rankings);
+        MergedRanking {
+            candidates,
+            incomplete: answers.into_incomplete(),
+        }
     }
 
     fn begin_team(&mut self, team: usize) {
