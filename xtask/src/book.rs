@@ -47,7 +47,7 @@ fn check_summary() -> Result<()> {
     let docs = root().join("docs");
     let summary = fs::read_to_string(docs.join("SUMMARY.md"))?;
     let mut pages = Vec::new();
-    for folder in ["src", "adr"] {
+    for folder in ["src", "adr", "internals"] {
         collect_pages(&docs.join(folder), &mut pages)?;
     }
     for page in pages {
