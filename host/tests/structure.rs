@@ -1,6 +1,6 @@
 //! Rules about the structure of the source that neither Cargo nor the compiler can express: no import cycles between
-//! the modules of a crate, which crate may use which library, where tasks are spawned, and the words that names must
-//! not use.
+//! the modules of a crate, which crate may use which library, where tasks are spawned, the words that names must not
+//! use, and what documents say about the source.
 
 #![allow(
     clippy::unwrap_used,
@@ -11,6 +11,8 @@
 mod hostile_tests;
 #[path = "structure/imports.rs"]
 mod imports;
+#[path = "structure/internals.rs"]
+mod internals;
 #[path = "structure/vocabulary.rs"]
 mod vocabulary;
 
@@ -284,5 +286,15 @@ fn the_page_about_hostile_tests_names_what_exists() {
     assert!(
         missing.is_empty(),
         "docs/src/hostile-tests.md names what does not exist: {missing:#?}"
+    );
+}
+
+#[test]
+fn the_pages_about_internals_name_what_exists() {
+    let problems = internals::problems(&root());
+    assert!(
+        problems.is_empty(),
+        "docs/internals must follow the source:\n{}",
+        problems.join("\n")
     );
 }
