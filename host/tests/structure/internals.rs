@@ -13,7 +13,7 @@ const STEPS_PAGE: &str = "maintaining.md";
 /// What the pages can name.
 struct Names {
     root: PathBuf,
-    /// The files and folders in the root of the repository.
+    /// The files and folders in the root of the repository, without the folder of what is built.
     top: BTreeSet<String>,
     source: SourceNames,
     configuration: ConfigurationKeys,
@@ -116,7 +116,9 @@ fn check_steps(page: &str, steps: &str, findings: &mut Findings) {
 impl Names {
     fn of(root: &Path) -> Self {
         let items = std::fs::read_dir(root).unwrap();
-        let top = items.map(|item| item.unwrap().file_name().into_string().unwrap());
+        let top = items
+            .map(|item| item.unwrap().file_name().into_string().unwrap())
+            .filter(|name| name != "target");
         let reference = std::fs::read_to_string(root.join("examples/larder.toml")).unwrap();
         Self {
             root: root.to_owned(),
