@@ -31,7 +31,7 @@ pub(crate) const STEPS: &[Step] = steps![
     Light "fmt", "rustfmt, in all workspaces", [], fmt;
     Light "book", "the book has every page, and no broken link", [], book::check;
     Light "wit", "the files of the contract have one version and no copies", [], wit::check;
-    Heavy "first-command", "the first command of the README, from nothing, and its CPU time; in CI only", [], first_command::check;
+    Light "crates-of-demo", "the number of crates that the first command of the README compiles", [], first_command::check_crates;
     Heavy "plugins", "build the providers", [], |o| passed(plugins::plugins(o));
     Heavy "host", "build the server", [], |o| passed(build_server(o));
     Heavy "guests", "build the guests of the integration tests", [], |o| passed(plugins::guests(o));
@@ -103,6 +103,7 @@ pub(crate) const STEPS: &[Step] = steps![
 
 /// The steps that only a release needs: `cargo xtask test release`, which `cargo xtask dist` runs too.
 pub(crate) const RELEASE_STEPS: &[Step] = steps![
+    Heavy "first-command", "the first command of the README, from nothing, and its CPU time", [], first_command::check;
     Heavy "rustdoc", "rustdoc without warnings", [], rustdoc;
     Heavy "crates", "the packages of the crates compile on their own", [], packaging::crates::check;
     Heavy "lints", "clippy for the benchmark and the fuzz targets", [], lints::check_benchmark_and_fuzzing;
