@@ -281,6 +281,34 @@ fn names_of_types_are_nouns() {
 }
 
 #[test]
+fn the_index_of_the_integration_tests_has_each_file() {
+    let index = std::fs::read_to_string(root().join("host/tests/README.md")).unwrap();
+    let listed: BTreeSet<String> = index
+        .split("](integration/")
+        .skip(1)
+        .map(|link| link.split(')').next().unwrap().to_owned())
+        .collect();
+    let folder = root().join("host/tests/integration");
+    let mut found = BTreeSet::new();
+    for room in std::fs::read_dir(&folder).unwrap() {
+        let room = room.unwrap();
+        if !room.file_type().unwrap().is_dir() {
+            continue;
+        }
+        for file in std::fs::read_dir(room.path()).unwrap() {
+            let name = file.unwrap().file_name().into_string().unwrap();
+            if name.ends_with(".rs") {
+                found.insert(format!("{}/{name}", room.file_name().display()));
+            }
+        }
+    }
+    assert_eq!(
+        listed, found,
+        "host/tests/README.md has one row for each file"
+    );
+}
+
+#[test]
 fn the_page_about_hostile_tests_names_what_exists() {
     let missing = hostile_tests::missing_names(&root());
     assert!(

@@ -21,7 +21,7 @@ const PROGRAM: &str = "docker-registry";
 const WKG: &str = "0.16.1";
 
 /// The module of the integration tests. The step `tests` excludes it.
-pub(crate) const TESTS: &str = "binary(integration) and test(/^registry::/)";
+pub(crate) const TESTS: &str = "binary(integration) and test(/^registries::registry::/)";
 
 /// With this variable, the tests fail without the registry.
 const REQUIRED: &str = "LARDER_TEST_REGISTRY_REQUIRED";
@@ -29,7 +29,7 @@ const REQUIRED: &str = "LARDER_TEST_REGISTRY_REQUIRED";
 const LISTENING: &str = "listening on ";
 
 /// The tests that call `wkg`, which takes minutes to compile.
-const WKG_TESTS: &str = "binary(integration) and test(/^registry::wkg::/)";
+const WKG_TESTS: &str = "binary(integration) and test(/^registries::registry::wkg::/)";
 
 pub(crate) fn check(output: &Output) -> Result<Outcome> {
     if let Some(skipped) = install(output)? {

@@ -19,13 +19,17 @@ impl Folder {
             ("nats.creds", include_str!("nats-for-tests.creds")),
             (
                 "nats-ca.pem",
-                include_str!("../../../../tests/integration/registry/tls/ca-for-tests.pem"),
+                include_str!(
+                    "../../../../tests/integration/registries/registry/tls/ca-for-tests.pem"
+                ),
             ),
             ("old.pub", &Signer::ed25519().public_key()),
             ("trusted_root.json", &Authority::new().trust_root()),
             (
                 "registry-ca.pem",
-                include_str!("../../../../tests/integration/registry/tls/ca-for-tests.pem"),
+                include_str!(
+                    "../../../../tests/integration/registries/registry/tls/ca-for-tests.pem"
+                ),
             ),
         ];
         files.iter().for_each(|(name, text)| {

@@ -1,0 +1,209 @@
+//! Lists for which providers have to be called, and providers that respond late or never.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+use larder_core::gateway::Filter;
+use larder_model::resource::{Call, Caller, Entry, Page};
+use serde_json::json;
+
+use crate::support::harness::{SLOW_WAIT, TestServer, TestServerBuilder, anonymous_call};
+use crate::support::http_server::HttpTestServer;
+
+const HOUR: Duration = Duration::from_secs(3_600);
+
+/// Adds guests `personal` under these names, whose lists take this long for callers.
+fn with_delay(names: &[String], others: &str, delay: Duration) -> TestServerBuilder {
+    let guests = names
+        .iter()
+        .map(|name| format!("{name}@personal "))
+        .collect::<String>()
+        + others;
+    names
+        .iter()
+        .fold(TestServer::builder(&guests), |builder, name| {
+            let builder = builder.setting(name, "delay_ms", &delay.as_millis().to_string());
+            builder.provider(name, |grant, _| grant.limits.timeout = HOUR)
+        })
+}
+
+fn names(count: usize) -> Vec<String> {
+    (0..count).map(|number| format!("p{number:02}")).collect()
+}
+
+fn call_by(subject: &str) -> Arc<Call> {
+    let caller = anonymous_call().caller.clone().unwrap();
+    Arc::new(Call::from_caller(Caller {
+        subject: Some(subject.into()),
+        ..caller
+    }))
+}
+
+async fn page(server: &TestServer, call: &Arc<Call>, cursor: Option<&str>) -> Page<Arc<Entry>> {
+    let filter = Filter::default();
+    let page = server.gateway.list(call, cursor, &filter);
+    tokio::time::timeout(SLOW_WAIT, page)
+        .await
+        .expect("no page in time")
+        .unwrap()
+}
+
+/// The URIs of all pages, and the providers that were missing.
+async fn all(server: &TestServer, call: &Arc<Call>) -> (Vec<String>, Vec<String>) {
+    let (mut uris, mut incomplete, mut cursor) = (Vec::new(), Vec::new(), None);
+    loop {
+        let page = page(server, call, cursor.as_deref()).await;
+        uris.extend(page.items.iter().map(|entry| entry.uri.to_string()));
+        incomplete.extend(page.incomplete);
+        match page.next {
+            Some(next) => assert_ne!(cursor.replace(next), cursor, "the cursor does not change"),
+            None => return (uris, incomplete),
+        }
+    }
+}
+
+#[tokio::test]
+async fn lists_that_hang_are_skipped_together() {
+    let names = names(8);
+    let server = with_delay(&names, "echo z@many", HOUR)
+        .setting("z", "count", "2")
+        .start()
+        .await;
+    let page = page(&server, &anonymous_call(), None).await;
+    assert_eq!((page.items.len(), page.next), (6, None));
+    assert_eq!(
+        (page.incomplete, page.freshness.ttl),
+        (names, Duration::ZERO)
+    );
+}
+
+#[tokio::test]
+async fn a_list_that_hangs_repeatedly_is_not_called_for_a_while() {
+    let server = with_delay(&names(1), "echo", HOUR).start().await;
+    let lists = async || {
+        let call = anonymous_call();
+        join_all((0..5).map(|_| page(&server, &call, None))).await
+    };
+    let provider = server.reader.snapshot().offers()[1].provider.clone();
+    lists().await;
+    assert!(provider.list_circuit_open_for().is_some());
+    for page in lists().await {
+        assert_eq!(
+            (page.items.len(), &page.incomplete[..]),
+            (4, &["p00".to_owned()][..])
+        );
+    }
+    let calls = |outcome| provider.metrics().calls(outcome);
+    use larder_runtime::metrics::Outcome;
+    assert_eq!(
+        (calls(Outcome::Deadline), calls(Outcome::CircuitOpen)),
+        (5, 5)
+    );
+    // Nothing is wrong with reads.
+    assert_eq!(provider.circuit_open_for(), None);
+    let uri = crate::support::harness::parse_uri("personal://ann/a");
+    assert!(
+        server
+            .gateway
+            .read(&call_by("ann"), &uri, None)
+            .await
+            .is_ok()
+    );
+}
+
+#[tokio::test]
+async fn slow_lists_keep_their_order() {
+    let own = ["personal://ann/b", "personal://ann/a"].map(ToOwned::to_owned);
+    for page_size in [100, 3] {
+        let names = names(5);
+        let builder = with_delay(&names, "echo", Duration::from_millis(20)).page_size(page_size);
+        let (uris, incomplete) = all(&builder.start().await, &call_by("ann")).await;
+        assert_eq!(
+            (&uris[4..], incomplete),
+            (&vec![own.clone(); 5].concat()[..], vec![]),
+            "{page_size}"
+        );
+    }
+}
+
+/// More providers than are called at the same time. They are too slow for two rounds in one page.
+#[tokio::test]
+async fn a_page_that_runs_out_of_time_continues_on_the_next_one() {
+    let names = names(20);
+    let server = with_delay(&names, "", Duration::from_millis(550))
+        .start()
+        .await;
+    let (uris, incomplete) = all(&server, &call_by("ann")).await;
+    // On a busy machine, some providers may be too slow.
+    assert_eq!(
+        uris.len() / 2 + incomplete.len(),
+        names.len(),
+        "{uris:?} {incomplete:?}"
+    );
+}
+
+/// The rest of a list takes longer than the providers of one page together may take.
+#[tokio::test]
+async fn the_rest_of_a_slow_list_is_not_lost() {
+    for page_size in [500, 1500] {
+        let builder = TestServer::builder("many").setting("many", "count", "2500");
+        let builder = builder
+            .setting("many", "delay_ms", "1200")
+            .page_size(page_size);
+        let builder = builder.provider("many", |grant, _| grant.limits.timeout = HOUR);
+        let (uris, incomplete) = all(&builder.start().await, &anonymous_call()).await;
+        assert_eq!((uris.len(), incomplete), (2500, vec![]), "{page_size}");
+    }
+}
+
+#[tokio::test]
+async fn a_client_is_told_what_is_missing() {
+    let http = HttpTestServer::from_builder(with_delay(&names(2), "echo", HOUR)).await;
+    let list = http.modern("resources/list", json!({})).await.json();
+    let result = &list["result"];
+    assert_eq!(
+        result["_meta"]["dev.larder/incomplete"],
+        json!(["p00", "p01"]),
+        "{list}"
+    );
+    assert_eq!(
+        (
+            result["ttlMs"].clone(),
+            result["resources"].as_array().unwrap().len()
+        ),
+        (json!(0), 4)
+    );
+    let templates = http
+        .modern("resources/templates/list", json!({}))
+        .await
+        .json();
+    assert_eq!(
+        templates["result"]["_meta"].get("dev.larder/incomplete"),
+        None,
+        "{templates}"
+    );
+}
+
+#[tokio::test]
+async fn a_read_that_joined_another_waits_no_longer_than_for_its_own_call() {
+    let builder = TestServer::builder("sleep").provider("sleep", |grant, _| {
+        grant.limits.timeout = Duration::from_secs(1);
+        grant.limits.queue_timeout = HOUR;
+        // If each read waited for the whole time of its own call, the reads would take a minute, one after another.
+        grant.limits.concurrency = 1;
+    });
+    let server = builder.start().await;
+    let began = Instant::now();
+    let reads = join_all((0..60).map(|_| server.read("sleep://hour"))).await;
+    let took = began.elapsed();
+    assert!(took < Duration::from_secs(30), "{took:?}");
+    for read in reads {
+        let error = read.unwrap_err().to_string();
+        // Reads after the end of the first call have no time left for a call of their own.
+        assert!(
+            error.contains("it did not respond within 1s") || error.contains("is busy"),
+            "{error}"
+        );
+    }
+}
