@@ -1,6 +1,6 @@
 //! Batches responses on one runtime thread. A batch is all work that the thread does between two parks. Responses of
-//! guests that ran in the same batch are sent together at the end of the batch, so that a client on the same machine is
-//! woken once for all of them. Waking a client takes longer than all other work for a small response.
+//! the same batch are sent together at the end of the batch, so that a client on the same machine is woken once for all
+//! of them. Waking a client takes longer than all other work for a small response.
 
 use std::cell::Cell;
 use std::future::poll_fn;
@@ -8,14 +8,14 @@ use std::task::Poll;
 
 #[derive(Debug, Clone, Copy)]
 struct Batch {
-    /// The number of times that a guest ran in this batch.
-    guests: u32,
+    /// The number of responses in this batch.
+    responses: u32,
     /// Whether a guest ran for a long time in this batch. Then responses are not delayed to the end of the batch.
     is_long: bool,
 }
 
 const EMPTY: Batch = Batch {
-    guests: 0,
+    responses: 0,
     is_long: false,
 };
 
@@ -28,22 +28,32 @@ pub fn start() {
     BATCH.set(EMPTY);
 }
 
-/// Records that a guest ran on this thread, and whether it ran for a long time.
-pub fn guest_ran(long: bool) {
-    let Batch { guests, is_long } = BATCH.get();
+/// Records that a guest ran for a long time on this thread.
+pub fn guest_ran_long() {
+    let batch = BATCH.get();
     BATCH.set(Batch {
-        guests: guests.saturating_add(1),
-        is_long: is_long || long,
+        is_long: true,
+        ..batch
     });
 }
 
-/// Yields once to the other tasks of this thread if at least two guests ran in this batch, and none of them
-/// for long.
-pub async fn yield_once() {
+/// Counts a response. Yields once to the other tasks of this thread if it is not the first response of the batch, and no
+/// guest ran for long.
+pub async fn end_response() {
+    let Batch { responses, is_long } = BATCH.get();
+    BATCH.set(Batch {
+        responses: responses.saturating_add(1),
+        is_long,
+    });
+    if responses > 0 && !is_long {
+        yield_once().await;
+    }
+}
+
+async fn yield_once() {
     let mut has_yielded = false;
     poll_fn(|context| {
-        let Batch { guests, is_long } = BATCH.get();
-        if has_yielded || is_long || guests < 2 {
+        if has_yielded {
             return Poll::Ready(());
         }
         has_yielded = true;
@@ -51,4 +61,28 @@ pub async fn yield_once() {
         Poll::Pending
     })
     .await;
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+
+    use super::*;
+
+    #[test]
+    fn delays_all_responses_of_a_batch_but_the_first() {
+        start();
+        assert!(end_response().now_or_never().is_some());
+        assert!(end_response().now_or_never().is_none());
+        start();
+        assert!(end_response().now_or_never().is_some());
+    }
+
+    #[test]
+    fn delays_nothing_after_a_guest_that_ran_long() {
+        start();
+        assert!(end_response().now_or_never().is_some());
+        guest_ran_long();
+        assert!(end_response().now_or_never().is_some());
+    }
 }

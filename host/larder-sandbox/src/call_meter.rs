@@ -66,7 +66,9 @@ impl CallMeter {
         let elapsed = start.elapsed();
         // If this poll was long, the next poll of the provider is measured with the CPU clock.
         metrics.set_long_polls(elapsed > SHORT_POLL);
-        yield_batch::guest_ran(elapsed > SHORT_POLL);
+        if elapsed > SHORT_POLL {
+            yield_batch::guest_ran_long();
+        }
         if elapsed > TICK {
             long_runs.report();
         }

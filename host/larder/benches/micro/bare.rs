@@ -56,7 +56,6 @@ impl BareServer {
             None => self.component.open().await?,
         };
         let body = Bytes::from(response_body(uri, &guest.read(uri).await?));
-        yield_batch::guest_ran(false);
         match self.mode {
             GuestMode::Fresh => drop(guest),
             GuestMode::Reused => self
@@ -102,7 +101,7 @@ async fn respond(
     response
         .headers_mut()
         .insert(http::header::CONTENT_TYPE, json);
-    yield_batch::yield_once().await;
+    yield_batch::end_response().await;
     Ok(response)
 }
 
