@@ -20,6 +20,7 @@ mod cors;
 mod deferred;
 mod dispatch;
 mod era;
+mod error_message;
 mod escape;
 mod extension;
 mod fields;
