@@ -14,6 +14,8 @@ mod prompts;
 mod read;
 mod search;
 mod team_collisions;
+#[cfg(test)]
+mod tests;
 mod tools;
 mod view;
 

@@ -19,6 +19,8 @@ mod scan_schedule;
 mod source_scanner;
 mod state;
 mod state_writer;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

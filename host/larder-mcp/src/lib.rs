@@ -52,6 +52,8 @@ mod settings;
 mod stdio;
 mod stream_permit;
 mod subscriptions;
+#[cfg(test)]
+mod tests;
 mod unsent;
 mod waiting_bytes;
 
