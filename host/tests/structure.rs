@@ -76,11 +76,19 @@ const WITHOUT: &[(&str, &[&str])] = &[
         "larder-core",
         &[
             "larder-registry",
+            "larder-sandbox",
             "larder-signature",
             "oci-client",
             "sigstore-verify",
             "toml",
+            "wasmtime",
         ],
+    ),
+    ("larder-mcp", &["larder-sandbox", "wasmtime"]),
+    ("larder-admin", &["larder-sandbox", "wasmtime"]),
+    (
+        "larder-provider",
+        &["larder-core", "larder-sandbox", "wasmtime"],
     ),
 ];
 
@@ -128,12 +136,16 @@ fn crates() -> BTreeMap<String, PathBuf> {
 
 /// The direct dependencies of a crate, without the dependencies of its tests.
 fn dependencies(folder: &Path) -> BTreeSet<String> {
+    dependencies_in(folder, &["dependencies", "build-dependencies"])
+}
+
+/// The direct dependencies of a crate in these tables of its manifest.
+fn dependencies_in(folder: &Path, tables: &[&str]) -> BTreeSet<String> {
     let manifest = std::fs::read_to_string(folder.join("Cargo.toml")).unwrap();
     let manifest: toml::Table = manifest.parse().unwrap();
-    let tables = ["dependencies", "build-dependencies"].map(|name| manifest.get(name).cloned());
     tables
-        .into_iter()
-        .flatten()
+        .iter()
+        .filter_map(|name| manifest.get(*name).cloned())
         .flat_map(|table| {
             table
                 .as_table()
@@ -159,7 +171,7 @@ fn a_library_is_used_only_by_its_crates() {
 }
 
 #[test]
-fn publishable_crates_do_not_depend_on_the_engine() {
+fn crates_do_not_depend_on_what_they_must_build_without() {
     let crates = crates();
     for (name, forbidden) in WITHOUT {
         let (mut all, mut next) = (BTreeSet::new(), vec![(*name).to_owned()]);
@@ -178,6 +190,18 @@ fn publishable_crates_do_not_depend_on_the_engine() {
             .filter(|library| all.contains(**library))
             .collect();
         assert!(found.is_empty(), "{name} depends on {found:?}");
+    }
+}
+
+#[test]
+fn unit_tests_of_core_and_protocol_need_no_engine() {
+    let crates = crates();
+    for name in ["larder-core", "larder-mcp", "larder-admin"] {
+        let of_tests = dependencies_in(&crates[name], &["dev-dependencies"]);
+        assert!(
+            !of_tests.contains("larder-sandbox"),
+            "use `larder_provider::fake` in the tests of {name}"
+        );
     }
 }
 

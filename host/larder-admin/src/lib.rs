@@ -256,7 +256,7 @@ impl Admin {
             metrics, memory, ..
         } = &self.0.sources;
         let used = || memory.report().uses.iter().map(|(_, used, _)| used).sum();
-        metrics.sample(used, &self.0.drain).await;
+        _ = self.0.drain.run_until_stopping(metrics.sample(used)).await;
     }
 
     async fn serve_connection(

@@ -157,7 +157,7 @@ fn open_circuits(team: &TeamView) -> Vec<(ProviderName, u64)> {
     let offers = catalog.offers().iter();
     offers
         .map(|offer| {
-            let is_open = offer.provider.circuit_open_for().is_some();
+            let is_open = offer.provider.circuits().calls_open_for.is_some();
             (offer.name().clone(), is_open.into())
         })
         .collect()

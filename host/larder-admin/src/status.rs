@@ -320,7 +320,7 @@ impl Provider {
             name: offer.name().to_string(),
             digest: provider.digest().to_string(),
             revision: provider.revision(),
-            since: time(provider.since()),
+            since: time(provider.facts().since),
             version: offer.version.clone(),
             resources: offer.entries.len(),
             has_more: offer.next_cursor.is_some(),
@@ -334,17 +334,29 @@ impl Provider {
                 .iter()
                 .map(ToString::to_string)
                 .collect(),
-            requested: provider.grant_sources().requested.iter().cloned().collect(),
-            allowed: provider.grant_sources().allowed.iter().cloned().collect(),
+            requested: provider
+                .facts()
+                .grant_sources
+                .requested
+                .iter()
+                .cloned()
+                .collect(),
+            allowed: provider
+                .facts()
+                .grant_sources
+                .allowed
+                .iter()
+                .cloned()
+                .collect(),
             grants: Grants::of(provider.grant()),
             calls: calls.filter(|(_, count)| *count > 0).collect(),
             last_error: provider
                 .metrics()
                 .last_error()
                 .map(|error| LastError::of(&error)),
-            circuit_open_ms: provider.circuit_open_for().map(milliseconds),
-            list_circuit_open_ms: provider.list_circuit_open_for().map(milliseconds),
-            search_circuit_open_ms: provider.search_circuit_open_for().map(milliseconds),
+            circuit_open_ms: provider.circuits().calls_open_for.map(milliseconds),
+            list_circuit_open_ms: provider.circuits().list_open_for.map(milliseconds),
+            search_circuit_open_ms: provider.circuits().search_open_for.map(milliseconds),
             index: None,
         }
     }

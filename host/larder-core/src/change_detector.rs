@@ -28,9 +28,9 @@ use crate::catalog::{Notifier, Reader, WatchEvents};
 use crate::replicas::{ReplicaEvent, TeamReplicas};
 use larder_model::name::ProviderName;
 use larder_model::uri::Uri;
+use larder_provider::{Signal, SignalSender};
 use larder_runtime::drain::Drain;
 use larder_runtime::health::Health;
-use larder_sandbox::{Signal, SignalSender};
 
 /// Capacity of the channels for results and hints.
 const CHANNEL_CAPACITY: usize = 1_024;

@@ -14,6 +14,8 @@ mod prompts;
 mod read;
 mod search;
 mod team_collisions;
+#[cfg(test)]
+mod tests;
 mod tools;
 mod view;
 
@@ -39,11 +41,11 @@ use larder_model::name::{TeamName, Teams};
 use larder_model::policy::{Quota, QuotaUsage};
 use larder_model::resource::{Caller, Freshness};
 use larder_model::text_index::TextIndex;
+use larder_provider::{Signal, SignalSender};
 use larder_runtime::low_priority_threads::LowPriorityThreads;
 use larder_runtime::memory_budget::MemoryBudget;
 use larder_runtime::metrics::{ComputedFamily, Metrics};
 use larder_runtime::turns::Turns;
-use larder_sandbox::{Signal, SignalSender};
 
 /// Bytes of the items of one page. A page exceeds this only if a provider returns more in one call than was requested.
 const MAX_PAGE_BYTES: usize = 1 << 20;

@@ -12,3 +12,5 @@ pub mod replicas;
 pub mod search_index;
 pub mod source;
 pub mod telemetry;
+#[cfg(any(test, feature = "test-util"))]
+pub mod test_team;

@@ -19,6 +19,8 @@ mod scan_schedule;
 mod source_scanner;
 mod state;
 mod state_writer;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -48,9 +50,9 @@ use crate::source::Source;
 use larder_key_value::KeyValueStore;
 use larder_model::name::{ProviderName, TeamName};
 use larder_model::policy::QuotaUsage;
+use larder_provider::{Engine, SignalReceiver, SignalSender, signal_channel};
 use larder_runtime::drain::Drain;
 use larder_runtime::health::{Health, Impact};
-use larder_sandbox::{Sandbox, SignalReceiver, SignalSender, signal_channel};
 
 /// Limit of concurrent loads. It is above one so that a slow component does not delay the others.
 const MAX_CONCURRENT_LOADS: usize = 4;
@@ -104,7 +106,7 @@ impl Reconciler {
     pub fn new(
         config: Config,
         sources: Vec<Box<dyn Source>>,
-        sandbox: Arc<Sandbox>,
+        engine: Arc<dyn Engine>,
         writer: Writer,
         quota_usage: Option<Arc<QuotaUsage>>,
         drain: Drain,
@@ -125,7 +127,7 @@ impl Reconciler {
             load_events: load_events_sender,
             wake: config_handle.wake(),
         };
-        let loader = Loader::new(&config, sandbox, quota_usage, drain.clone(), channels);
+        let loader = Loader::new(&config, engine, quota_usage, drain.clone(), channels);
         let mut desired_state = DesiredState::new(sources, config_updates);
         desired_state.limit_components(max_providers);
         Self {
@@ -373,7 +375,7 @@ impl Reconciler {
                 catalog
             });
         pass.record(&self.audit, &self.team);
-        pass_events::record(pass, &self.team, self.loader.sandbox.metrics().events());
+        pass_events::record(pass, &self.team, self.loader.engine.metrics().events());
         self.report_components();
         if pass.unlisted_changes {
             self.writer.list_changed();

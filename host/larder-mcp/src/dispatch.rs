@@ -17,7 +17,8 @@ use self::results::{Context, ResultMetadata};
 use super::Endpoint;
 use super::call_stream::CancelOnDrop;
 use super::era::{MODERN, declares_version};
-use super::json_writer::{Object, object};
+use super::error_message::error;
+use super::json_writer::Object;
 use super::message::{Id, Request};
 use super::method::Operation;
 use super::peer::Peer;
@@ -37,22 +38,6 @@ use larder_runtime::metrics::{ProtocolEra, Refusal};
 
 /// Bytes of a response without its content.
 pub(super) const ENVELOPE: usize = 512;
-
-/// Returns a JSON-RPC error response.
-pub(super) fn error(id: Option<&Id>, rpc_error: &RpcError) -> Vec<u8> {
-    object(|o| {
-        o.text("jsonrpc", "2.0");
-        // `id` is omitted when it could not be read: the schema does not allow null.
-        if let Some(id) = id {
-            o.json("id", id.json());
-        }
-        o.object("error", |o| {
-            o.signed("code", rpc_error.code);
-            o.text("message", &rpc_error.message);
-            rpc_error.data.iter().for_each(|data| o.json("data", data));
-        });
-    })
-}
 
 impl Endpoint {
     /// Runs an operation and returns its JSON-RPC response, which may be an error.

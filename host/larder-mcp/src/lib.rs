@@ -20,6 +20,7 @@ mod cors;
 mod deferred;
 mod dispatch;
 mod era;
+mod error_message;
 mod escape;
 mod extension;
 mod fields;
@@ -51,6 +52,8 @@ mod settings;
 mod stdio;
 mod stream_permit;
 mod subscriptions;
+#[cfg(test)]
+mod tests;
 mod unsent;
 mod waiting_bytes;
 

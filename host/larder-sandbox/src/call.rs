@@ -9,14 +9,13 @@ use super::Sandbox;
 use super::call_meter::CallMeter;
 use super::compiled::CompiledComponent;
 use super::engine_error::causes_and_backtrace;
-use super::fault::{
-    ExceededLimits, Fault, FaultKind, classify, fault_without_detail, timeout_fault,
-};
+use super::fault::{ExceededLimits, classify, fault_without_detail, timeout_fault};
 use super::guest::{GuestCall, OpenGuest};
 use super::guest_config::Lease;
 use super::queue_timer::QueueTimer;
 use super::reuse::ReuseKey;
 use super::state::GuestState;
+use larder_provider::{Fault, FaultKind};
 use larder_runtime::deadline::with_deadline;
 use larder_runtime::history::{Event, EventKind};
 use larder_runtime::shares::Resource;

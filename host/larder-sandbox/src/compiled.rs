@@ -11,12 +11,9 @@ use super::bindings::exports::larder::provider::{
     completion_provider, prompt_provider, resource_provider, search_provider, settings_provider,
     tool_provider, version_provider,
 };
-use super::compile_job::{CompileJob, Priority};
-use super::compile_phases::CompilePhases;
 use super::compiled_code::{CompiledCode, CompiledLibrary, Pins};
 use super::contract_version::{
-    CONTRACT_PACKAGE, CONTRACT_VERSION, UnsupportedContract, check_contract_version, is_compatible,
-    is_offered,
+    CONTRACT_PACKAGE, UnsupportedContract, check_contract_version, is_compatible, is_offered,
 };
 use super::engine_error::shortened;
 use super::libraries::instance_size;
@@ -24,6 +21,9 @@ use super::places::Places;
 use super::state::GuestState;
 use super::tier::Tier;
 use larder_model::name::{Digest, TeamName};
+use larder_provider::{
+    CONTRACT_VERSION, CompileJob, CompilePhases, HashedComponent, Priority, Rejection,
+};
 use larder_runtime::file_fingerprint::FileFingerprint;
 use larder_runtime::metrics::GaugeGuard;
 
@@ -31,66 +31,6 @@ use larder_runtime::metrics::GaugeGuard;
 const PROVIDER_INTERFACE: &str = "larder:provider/resource-provider@0.1.0";
 /// The interface for tools.
 const TOOL_INTERFACE: &str = "larder:provider/tool-provider@0.1.0";
-
-/// Why a component is rejected.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Rejection {
-    /// The file is empty.
-    #[error("the file is empty")]
-    Empty,
-    /// The file is not WebAssembly.
-    #[error("it is not a WebAssembly component (it does not begin with the magic bytes `\\0asm`)")]
-    NotWasm,
-    /// The file is a core module.
-    #[error("it is a core module, not a component; `larder pack FILE -o OUT.wasm` makes one of it")]
-    CoreModule,
-    /// The file is machine code from a wasmtime compiler, which cannot be trusted.
-    #[error(
-        "it is precompiled machine code, which is never loaded from a plugins folder; put the component itself there"
-    )]
-    Precompiled,
-    /// The engine rejects the component.
-    #[error("it is not a valid component (truncated, damaged, or in a newer format): {0}")]
-    Invalid(String),
-    /// The component requires features of WebAssembly that the engine does not support.
-    #[error(
-        "it requires features of WebAssembly that this host does not support: {0}; build it without them"
-    )]
-    UnsupportedFeatures(String),
-    /// The component imports something that the host does not offer.
-    #[error("it imports `{0}`, which this host does not offer")]
-    UnknownImport(String),
-    /// The component does not export the required interface.
-    #[error(
-        "it does not export `larder:provider/resource-provider@0.1.0`, so it is not a provider"
-    )]
-    NotAProvider,
-    /// The component is built for a newer version of the contract.
-    #[error(
-        "it is built for version {0} of the contract; this host supports {CONTRACT_VERSION}: update larder or rebuild the component with the contract that `larder bindings wit` writes"
-    )]
-    NewerContract(String),
-    /// The component is built for an older or a preliminary version of the contract.
-    #[error(
-        "it is built for version {0} of the contract; this host supports {CONTRACT_VERSION}: rebuild the component with the contract that `larder bindings wit` writes"
-    )]
-    OtherContract(String),
-    /// The component exports the required names with other types.
-    #[error(
-        "its types do not match the contract: {0}; build it with the WIT that `larder bindings wit` writes"
-    )]
-    Mismatch(String),
-    /// The compiler process crashed, took too long, or failed otherwise. The component may be valid, and
-    /// another attempt may succeed.
-    #[error("it could not be compiled: {0}")]
-    Compiler(String),
-    /// The code of the component does not fit into the share of the cache that the team can use at the moment.
-    #[error("{0}")]
-    NoRoom(String),
-    /// The operating system does not let this process execute compiled code.
-    #[error("{0}")]
-    ExecutionDenied(String),
-}
 
 impl From<UnsupportedContract> for Rejection {
     fn from(unsupported: UnsupportedContract) -> Self {
@@ -134,33 +74,6 @@ pub struct CompiledComponent {
     first_tier: Option<GaugeGuard>,
     /// Whether the provider uses other code by now.
     is_replaced: AtomicBool,
-}
-
-/// The bytes of a component, and their digest.
-#[derive(Debug, Clone)]
-pub struct HashedComponent {
-    bytes: Bytes,
-    digest: Digest,
-}
-
-impl HashedComponent {
-    /// Computes the digest. Blocks the calling thread.
-    pub fn new(bytes: Bytes) -> Self {
-        Self {
-            digest: Digest::of(&bytes),
-            bytes,
-        }
-    }
-
-    /// The digest of the bytes.
-    pub fn digest(&self) -> Digest {
-        self.digest
-    }
-
-    /// The bytes.
-    pub fn bytes(&self) -> &Bytes {
-        &self.bytes
-    }
 }
 
 /// A compiled component from the cache.
@@ -207,7 +120,8 @@ impl Sandbox {
         job: &CompileJob<'_>,
         hashed: HashedComponent,
     ) -> Result<(CachedComponent, CompilePhases), Rejection> {
-        let HashedComponent { bytes, digest } = hashed;
+        let digest = hashed.digest();
+        let bytes = hashed.bytes().clone();
         check_magic_bytes(&bytes)?;
         let (code, phases) = self.compiler.get_or_compile(job, digest, bytes).await?;
         Ok((CachedComponent { digest, code }, phases))

@@ -23,12 +23,12 @@ use self::processes::{Processes, RunningJob};
 use self::queue::Queue;
 use super::cache::{self, Cache, CacheEntry, CacheError, Code, Unusable};
 use super::child::Output;
-use super::compile_job::{CompileJob, Priority};
-use super::compile_phases::{CompilePhases, Stopwatch};
-use super::compiled::Rejection;
+use super::compile_job::{PRIORITIES, functions_key};
+use super::compile_phases::{Stopwatch, phases_of_process};
 use super::compiled_code::CompiledCode;
-use super::tier::Tier;
+use super::tier::{Tier, usable_tiers};
 use larder_model::name::{Digest, TeamName};
+use larder_provider::{CompileJob, CompilePhases, Rejection};
 use larder_runtime::drain::Drain;
 use larder_runtime::file_fingerprint::FileFingerprint;
 use larder_runtime::shares::Shares;
@@ -80,7 +80,7 @@ pub(super) struct Compiler {
     config: Config,
     cache: Arc<Cache>,
     /// There is one queue for each priority, because a compilation of a lower priority may get little CPU time.
-    queues: [Queue; Priority::COUNT],
+    queues: [Queue; PRIORITIES],
     shares: Shares,
     drain: Drain,
 }
@@ -181,7 +181,7 @@ impl Compiler {
         bytes: Bytes,
     ) -> Result<(CompiledCode, CompilePhases), Rejection> {
         let key = cache_key(job.team, digest);
-        let tiers = job.usable_tiers(bytes.len());
+        let tiers = usable_tiers(job, bytes.len());
         if let Some(code) = self.find_any(job.team, key, tiers).await? {
             return Ok((code, CompilePhases::default()));
         }
@@ -206,7 +206,7 @@ impl Compiler {
     ) -> Result<(CompiledCode, CompilePhases), Rejection> {
         let waited = stopwatch.lap();
         // Another call may have compiled the same component in the meantime.
-        let tiers = job.usable_tiers(bytes.len());
+        let tiers = usable_tiers(job, bytes.len());
         if let Some(code) = self.find_any(job.team, key, tiers).await? {
             let phases = CompilePhases {
                 queue: waited,
@@ -277,7 +277,7 @@ impl Compiler {
         key: Digest,
         bytes: &Bytes,
     ) -> Result<(CompiledCode, CompilePhases), Rejection> {
-        if !job.usable_tiers(bytes.len()).contains(&Tier::Split) {
+        if !usable_tiers(job, bytes.len()).contains(&Tier::Split) {
             return self.compile_whole(job, key, bytes, None).await;
         }
         let failure = match self.compile_parts(job, key, bytes).await {
@@ -314,7 +314,7 @@ impl Compiler {
         let process = stopwatch
             .lap()
             .saturating_sub(job.processes.paused() - paused);
-        let owner = job.functions_key().filter(|_| output.functions > 0);
+        let owner = functions_key(job).filter(|_| output.functions > 0);
         let stored = self.run_blocking(move |cache| {
             // Without a copy, the next revision is compiled in full.
             let functions = owner.and_then(|owner| {
@@ -327,7 +327,7 @@ impl Compiler {
             Ok((functions, cache.insert::<T>(digest, temp_file)?))
         });
         let (functions, pin) = stored.await?.map_err(unwritable)?;
-        let phases = CompilePhases::of_process(process, &output, stopwatch.lap());
+        let phases = phases_of_process(process, &output, stopwatch.lap());
         let found = self.find(job.job.team, digest).await;
         drop(pin);
         if let Err(Rejection::NoRoom(_)) = found {

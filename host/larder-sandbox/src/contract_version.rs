@@ -1,9 +1,9 @@
 //! Which versions of the contract the host supports, and which imports of a component it offers.
 
+use larder_provider::CONTRACT_VERSION;
+
 /// The package of the contract.
 pub(super) const CONTRACT_PACKAGE: &str = "larder:provider/";
-/// The supported version of the contract; patch versions are compatible.
-pub(super) const CONTRACT_VERSION: &str = "0.1";
 /// The interfaces of the contract that components may import.
 const OFFERED_INTERFACES: [&str; 6] = [
     "provider-types",

@@ -16,10 +16,11 @@ use super::call_thread::{
 };
 use super::compiled::CompiledComponent;
 use super::cpu_time::set_cpu_deadline;
-use super::fault::{Fault, FaultKind, fault_without_detail};
+use super::fault::fault_without_detail;
 use super::guest_config::Lease;
 use super::long_calls::LongCalls;
 use super::state::{GuestState, MAX_HANDLES};
+use larder_provider::{Fault, FaultKind};
 use larder_runtime::memory_budget::MemoryCharge;
 use larder_runtime::shares::SharePermit;
 

@@ -1,18 +1,18 @@
 //! The configuration of a provider's guests, and the lease under which each of them is opened.
 
 use std::ops::Deref;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::folder_threads::FolderThreads;
 use super::outgoing_http::OutgoingHttp;
 use super::outgoing_tcp::OutgoingTcp;
 use super::provider_log::ProviderLog;
-use super::signal_queue::SignalSender;
 use super::signal_rate_limit::SignalRateLimit;
 use larder_key_value::KeyValueStore;
 use larder_model::name::{ProviderName, TeamName};
 use larder_model::policy::{Grant, Permit, QuotaUsage, TimeLimit};
+use larder_provider::SignalSender;
 use larder_runtime::memory_budget::TeamMemory;
 use larder_runtime::metrics::ProviderMetrics;
 use larder_runtime::shares::TeamShares;
@@ -76,8 +76,8 @@ pub(super) struct GuestConfig {
     pub(super) memory: TeamMemory,
     /// The part of the shared resources that the team uses.
     pub(super) shares: TeamShares,
-    /// The key-value store of the team; empty in a process without a store.
-    pub(super) key_value: OnceLock<KeyValueStore>,
+    /// The key-value store of the team; none in a process without a store.
+    pub(super) key_value: Option<KeyValueStore>,
 }
 
 #[cfg(test)]
@@ -111,7 +111,7 @@ impl GuestConfig {
             outgoing_tcp: None,
             grant,
             signal_rate_limit: SignalRateLimit::default(),
-            signals: super::signal_queue::signal_channel().0,
+            signals: larder_provider::signal_channel().0,
             folder_threads: None,
             max_host_resources: 256,
             metrics: Arc::default(),
@@ -119,7 +119,7 @@ impl GuestConfig {
             memory: larder_runtime::memory_budget::MemoryBudget::unlimited()
                 .team(&TeamName::default_team()),
             shares,
-            key_value: OnceLock::new(),
+            key_value: None,
         })
     }
 }

@@ -4,10 +4,10 @@ use std::time::Instant;
 
 use super::bindings::larder::provider::{provider_host, provider_types};
 use super::log::LogLevel;
-use super::signal_queue::Signal;
 use super::state::GuestState;
 use larder_model::resource::Progress;
 use larder_model::uri::Uri;
+use larder_provider::Signal;
 
 /// Maximum number of characters of a progress message.
 const MAX_PROGRESS_MESSAGE: usize = 1_000;

@@ -5,9 +5,9 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use super::bindings::larder::provider::{interaction_host, interaction_types};
 use super::provider::json_value;
-use super::signal_queue::Signal;
 use super::state::GuestState;
 use larder_model::interaction::{Interaction, LogMessage, Severity};
+use larder_provider::Signal;
 
 /// Maximum size of a log message for the client in bytes.
 const MAX_LOG_MESSAGE: usize = 16 << 10;

@@ -122,7 +122,7 @@ impl GuestState {
         let unavailable = |why: &str| Failure::Unavailable(why.to_owned());
         let store = lease
             .key_value
-            .get()
+            .as_ref()
             .ok_or_else(|| unavailable("this process keeps no values"))?;
         let memory = lease
             .memory

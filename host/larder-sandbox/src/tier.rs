@@ -3,7 +3,7 @@
 
 use larder_model::name::Digest;
 
-use super::compile_job::{CompileJob, Priority};
+use larder_provider::{CompileJob, Priority};
 
 /// The smallest component, in bytes, for which the first tier is used. Smaller components compile in one or two
 /// seconds, and may consist mostly of debug information.
@@ -36,15 +36,13 @@ impl Tier {
     }
 }
 
-impl CompileJob<'_> {
-    /// The tiers of code that may be returned for a component of this size, in the order of preference. Code that is
-    /// not optimised is used only if somebody waits for it, and if a provider can replace it later.
-    pub(crate) fn usable_tiers(&self, size: usize) -> &'static [Tier] {
-        match self.priority {
-            Priority::Optimisation => &[Tier::Optimised],
-            _ if self.provider.is_none() => &[Tier::Optimised],
-            Priority::Awaited if size >= MIN_SIZE => &[Tier::Optimised, Tier::Split, Tier::First],
-            Priority::Awaited | Priority::Replacement => &[Tier::Optimised, Tier::Split],
-        }
+/// The tiers of code that may be returned for a component of this size, in the order of preference. Code that is
+/// not optimised is used only if somebody waits for it, and if a provider can replace it later.
+pub(crate) fn usable_tiers(job: &CompileJob<'_>, size: usize) -> &'static [Tier] {
+    match job.priority {
+        Priority::Optimisation => &[Tier::Optimised],
+        _ if job.provider.is_none() => &[Tier::Optimised],
+        Priority::Awaited if size >= MIN_SIZE => &[Tier::Optimised, Tier::Split, Tier::First],
+        Priority::Awaited | Priority::Replacement => &[Tier::Optimised, Tier::Split],
     }
 }

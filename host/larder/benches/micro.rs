@@ -30,11 +30,10 @@ use larder_model::name::{ProviderName, TeamName};
 use larder_model::policy::{Grant, GuestLifetime, Permit};
 use larder_model::resource::{Details, Entry, Freshness, RenderCache, Scope, Template};
 use larder_model::uri::Uri;
+use larder_provider::{GrantSources, ProbeResult, ProviderParts, SignalSender, signal_channel};
 use larder_runtime::drain::Drain;
-use larder_sandbox::provider::{ProbeResult, Provider};
-use larder_sandbox::{
-    CacheConfig, CacheLocation, CompiledComponent, Sandbox, SignalSender, signal_channel,
-};
+use larder_sandbox::provider::Provider;
+use larder_sandbox::{CacheConfig, CacheLocation, CompiledComponent, Sandbox};
 use larder_uri_template::UriTemplate;
 use tokio::runtime::Runtime;
 
@@ -59,6 +58,25 @@ fn config() -> Config {
         ..config.sandbox.compiler.cache
     };
     config
+}
+
+/// What a provider has beside its component.
+fn provider_parts(
+    name: ProviderName,
+    grant: Grant,
+    signals: SignalSender,
+    drain: &Drain,
+) -> ProviderParts {
+    ProviderParts {
+        name,
+        team: TeamName::default_team(),
+        grant: Arc::new(grant),
+        grant_sources: GrantSources::default(),
+        signals,
+        quota_usage: None,
+        key_value: None,
+        drain: drain.clone(),
+    }
 }
 
 /// What the benchmarks have in common.
@@ -96,24 +114,16 @@ impl Fixture {
         }
     }
 
-    fn provider(&self, name: &str, guests: GuestLifetime) -> Arc<Provider> {
+    fn provider(&self, name: &str, guests: GuestLifetime) -> Arc<dyn larder_provider::Provider> {
         let name = ProviderName::parse(name).expect("a name");
         let mut grant = Grant {
             guests,
             ..Grant::default()
         };
         grant.settings.insert("authority".into(), name.to_string());
-        let (sandbox, signals) = (self.sandbox.clone(), self.signals.clone());
+        let parts = provider_parts(name, grant, self.signals.clone(), &self.drain);
         let compiled = self.compiled.clone();
-        Arc::new(Provider::new(
-            name,
-            TeamName::default_team(),
-            compiled,
-            Arc::new(grant),
-            sandbox,
-            signals,
-            None,
-        ))
+        Arc::new(Provider::new(parts, compiled, self.sandbox.clone()))
     }
 
     fn offer(&self, name: &str, entries: Vec<Entry>, templates: Vec<Template>) -> Arc<Offer> {
@@ -355,7 +365,7 @@ fn guests(c: &mut Criterion, fixture: &Fixture) {
             c.bench_function(&format!("{what}/{name}"), |b| {
                 b.to_async(&fixture.runtime).iter(|| async {
                     let reading = provider
-                        .read(Permit::for_host(), &uri, None, None, |_| true)
+                        .read(Permit::for_host(), &uri, None, None, Arc::new(|_| true))
                         .await;
                     let reading = reading.expect("a reading");
                     assert_eq!(reading.contents.len(), 1);

@@ -9,7 +9,6 @@ mod features;
 mod file;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
-mod grant_request;
 mod parser;
 mod project;
 mod reload;
@@ -39,9 +38,9 @@ use larder_runtime::file_fingerprint::FileFingerprint;
 use larder_sandbox as sandbox;
 
 pub use client::{ClientConfig, ConfiguredAddress, env_url, load_client};
+pub use convert::grant_request_file::parse as parse_grant_request;
 pub(crate) use convert::{validate_scope, validate_token_name};
 pub use error::{ConfigError, Diagnostic};
-pub use grant_request::parse as parse_grant_request;
 #[cfg(feature = "registry")]
 use larder_registry::LOCK_FILE;
 #[cfg(feature = "registry")]

@@ -1,6 +1,6 @@
-//! Finds import cycles between the modules of a crate, from the `use` declarations and paths in its source. A module
-//! and the modules inside it count as one unit with regard to each other: a parent may use its child, and a child may
-//! use its parent.
+//! Finds import cycles between the modules of a crate, from the `use` declarations and paths in its source. Each module
+//! counts as one node with all modules inside it, and the modules beside it must not form a circle. A parent may use its
+//! child, and a child may use its parent.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// A module by its path from the crate root: `["http", "stream"]`. The root is empty.
 type Module = Vec<String>;
 
-/// Groups of modules that use each other in a circle.
+/// Groups of modules that use each other in a circle, each with the modules inside it.
 pub(crate) fn cycles(root: &Path, files: &[PathBuf]) -> Vec<Vec<String>> {
     let modules: BTreeMap<Module, String> = files
         .iter()
@@ -20,18 +20,15 @@ pub(crate) fn cycles(root: &Path, files: &[PathBuf]) -> Vec<Vec<String>> {
             )
         })
         .collect();
-    let graph: BTreeMap<&Module, BTreeSet<&Module>> = modules
-        .iter()
-        .map(|(from, text)| (from, uses(&modules, from, text)))
-        .collect();
+    let graph = sibling_graph(&modules);
     let mut found = Vec::new();
-    let mut seen: BTreeSet<&Module> = BTreeSet::new();
+    let mut seen: BTreeSet<&[String]> = BTreeSet::new();
     for &start in graph.keys() {
         if seen.contains(start) {
             continue;
         }
         let forth = reachable(&graph, start);
-        let circle: Vec<&Module> = forth
+        let circle: Vec<&[String]> = forth
             .iter()
             .copied()
             .filter(|other| reachable(&graph, other).contains(start))
@@ -44,11 +41,26 @@ pub(crate) fn cycles(root: &Path, files: &[PathBuf]) -> Vec<Vec<String>> {
     found
 }
 
+/// Modules, and which of the modules beside each of them it uses.
+type SiblingGraph<'a> = BTreeMap<&'a [String], BTreeSet<&'a [String]>>;
+
+/// The graph of all modules that have the same parent, for each parent. What is used inside a module counts as used by
+/// the module.
+fn sibling_graph(modules: &BTreeMap<Module, String>) -> SiblingGraph<'_> {
+    let mut graph = SiblingGraph::new();
+    for (from, text) in modules {
+        for to in uses(modules, from, text) {
+            let level = from.iter().zip(to).take_while(|(a, b)| a == b).count();
+            let [from, to] = [from, to].map(|module| &module[..=level]);
+            graph.entry(from).or_default().insert(to);
+            graph.entry(to).or_default();
+        }
+    }
+    graph
+}
+
 /// All modules that a module leads to. The module itself is included only if a path leads back to it.
-fn reachable<'a>(
-    graph: &BTreeMap<&'a Module, BTreeSet<&'a Module>>,
-    start: &'a Module,
-) -> BTreeSet<&'a Module> {
+fn reachable<'a>(graph: &SiblingGraph<'a>, start: &'a [String]) -> BTreeSet<&'a [String]> {
     let (mut found, mut next) = (BTreeSet::new(), vec![start]);
     while let Some(module) = next.pop() {
         next.extend(
@@ -227,7 +239,27 @@ mod tests {
             ],
             &[&["a", "b", "c"]],
         );
-        // A parent and its child are one unit, and tests do not count.
+        // What a child uses counts as used by its parent.
+        check(
+            &[
+                ("a.rs", "mod x;"),
+                ("a/x.rs", "use crate::b;"),
+                ("b.rs", "use super::c;"),
+                ("c.rs", "use super::a;"),
+            ],
+            &[&["a", "b", "c"]],
+        );
+        check(
+            &[
+                ("a.rs", ""),
+                ("a/x.rs", "use super::y::inner;"),
+                ("a/x/inner.rs", ""),
+                ("a/y.rs", ""),
+                ("a/y/inner.rs", "use crate::a::x::inner;"),
+            ],
+            &[&["a::x", "a::y"]],
+        );
+        // A parent and its child may use each other, and tests do not count.
         check(
             &[("a.rs", "use self::b::X;"), ("a/b.rs", "use super::Y;")],
             &[],

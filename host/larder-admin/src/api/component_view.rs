@@ -138,9 +138,9 @@ impl ComponentView {
     fn is_degraded(&self, offer: &Offer) -> bool {
         let provider = &offer.provider;
         let circuits = [
-            provider.circuit_open_for(),
-            provider.list_circuit_open_for(),
-            provider.search_circuit_open_for(),
+            provider.circuits().calls_open_for,
+            provider.circuits().list_open_for,
+            provider.circuits().search_open_for,
         ];
         self.rejected.is_some()
             || self.pending.is_some()

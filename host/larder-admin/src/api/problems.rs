@@ -164,9 +164,9 @@ fn of_offer(offer: &Offer) -> Vec<Problem> {
     let provider = &offer.provider;
     let mut all = Vec::new();
     for (calls, time) in [
-        ("it", provider.circuit_open_for()),
-        ("its list", provider.list_circuit_open_for()),
-        ("its search", provider.search_circuit_open_for()),
+        ("it", provider.circuits().calls_open_for),
+        ("its list", provider.circuits().list_open_for),
+        ("its search", provider.circuits().search_open_for),
     ] {
         let Some(time) = time else { continue };
         let text = format!(

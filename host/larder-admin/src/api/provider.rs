@@ -132,14 +132,14 @@ impl Provider {
         let report = view.report.as_ref();
         let provider = offer.map(|offer| &*offer.provider);
         let sources = provider
-            .map(|provider| provider.grant_sources().clone())
+            .map(|provider| provider.facts().grant_sources.clone())
             .unwrap_or_default();
         let metrics = provider.map(|provider| provider.metrics());
         Self {
             item: ProviderItem::of(view),
             origin: Origin::of(view, report),
             signature: report.and_then(Signature::of),
-            since: provider.map(|provider| timestamp(provider.since())),
+            since: provider.map(|provider| timestamp(provider.facts().since)),
             offers: offer.map(|offer| Offers::of(offer, may_read)),
             grants: provider.map(|provider| Grants::of(provider.grant())),
             requests: sources.requested.into_iter().collect(),
@@ -220,13 +220,13 @@ impl Breaker {
         let provider = &offer.provider;
         let now = SystemTime::now();
         let until = |time: Option<Duration>| time.map(|time| timestamp(now + time));
-        let open = provider.circuit_open_for();
+        let open = provider.circuits().calls_open_for;
         Self {
             state: if open.is_some() { "open" } else { "closed" },
             until: until(open),
-            failures: provider.consecutive_faults(),
-            list_until: until(provider.list_circuit_open_for()),
-            search_until: until(provider.search_circuit_open_for()),
+            failures: provider.circuits().consecutive_faults,
+            list_until: until(provider.circuits().list_open_for),
+            search_until: until(provider.circuits().search_open_for),
         }
     }
 }

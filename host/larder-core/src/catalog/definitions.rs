@@ -11,7 +11,7 @@ use larder_model::name::Digest;
 use larder_model::prompt::{Argument, Prompt};
 use larder_model::resource::{Icon, Metadata, RenderCache, Theme};
 use larder_model::tool::{Hints, Tool, ToolName};
-use larder_sandbox::provider::{MAX_EFFORT, ToolSchemas};
+use larder_provider::{MAX_EFFORT, ToolSchemas};
 
 /// The tools and prompts of one provider that clients can use.
 #[derive(Debug, Default)]

@@ -14,7 +14,7 @@ use super::list_expiry::Expiry;
 use larder_model::name::{Digest, ProviderName};
 use larder_model::resource::{Entry, Freshness, Scope, Template};
 use larder_model::settings::Problem;
-use larder_sandbox::provider::{ProbeResult, Provider};
+use larder_provider::{ProbeResult, Provider};
 
 /// The shortest time between two refreshes of a list, also if the time to live is shorter.
 const MIN_REFRESH_INTERVAL: Duration = Duration::from_secs(1);
@@ -25,7 +25,7 @@ const REFRESH_TIMEOUT: Duration = Duration::from_secs(30);
 #[derive(Debug)]
 pub struct Offer {
     /// The provider to call.
-    pub provider: Arc<Provider>,
+    pub provider: Arc<dyn Provider>,
     /// The provider's display name.
     pub title: Option<String>,
     /// The version that the provider declares for itself.
@@ -68,7 +68,7 @@ pub struct Offer {
 impl Offer {
     /// Creates the offer of a probed provider.
     pub fn new(
-        provider: Arc<Provider>,
+        provider: Arc<dyn Provider>,
         probed: ProbeResult,
         definitions: Definitions,
         generation: u64,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::{Catalog, Offer};
 use larder_model::resource::{Match, Variable};
 use larder_model::uri::Uri;
-use larder_sandbox::provider::CallError;
+use larder_provider::CallError;
 use larder_uri_template::{Captures, MatchBudget};
 
 /// Why a provider may have a URI.

@@ -12,7 +12,7 @@ use larder_model::name::ProviderName;
 use larder_model::policy::Permit;
 use larder_model::resource::Match;
 use larder_model::uri::Uri;
-use larder_sandbox::provider::{CallError, Provider};
+use larder_provider::{CallError, Provider};
 
 /// Limit of concurrent reads per batch. It is low so that most of a provider's permits stay free for clients.
 const MAX_CONCURRENT_READS: usize = 2;
@@ -40,12 +40,12 @@ pub(super) struct CheckResult {
 
 /// Runs a batch and sends each result when it is complete. `provider` is the first provider to call for each URI.
 pub(super) async fn check_batch(
-    provider: Option<Arc<Provider>>,
+    provider: Option<Arc<dyn Provider>>,
     catalog: &Catalog,
     checks: Vec<Check>,
     results: &mpsc::Sender<CheckResult>,
 ) {
-    let Some(provider) = provider.filter(|provider| provider.supports_versions()) else {
+    let Some(provider) = provider.filter(|provider| provider.interfaces().versions) else {
         return check_each(catalog, checks, None, results).await;
     };
     let uris: Vec<_> = checks.iter().map(|check| check.uri.clone()).collect();
@@ -125,7 +125,7 @@ async fn check_routes(
             Route::Claimed(offer) => (offer, None, true),
         };
         if unversioned_provider != Some(offer.name()) {
-            match version(&offer.provider, &check.uri).await {
+            match version(&*offer.provider, &check.uri).await {
                 Ok(Some(version)) => {
                     return Answer::Present(ContentFingerprint::of_version(version));
                 }
@@ -142,8 +142,8 @@ async fn check_routes(
     Answer::Missing
 }
 
-async fn version(provider: &Provider, uri: &Uri) -> Result<Option<String>, CallError> {
-    if !provider.supports_versions() {
+async fn version(provider: &dyn Provider, uri: &Uri) -> Result<Option<String>, CallError> {
+    if !provider.interfaces().versions {
         return Ok(None);
     }
     Ok(provider
@@ -172,7 +172,7 @@ async fn read(
             uri,
             matched,
             check.version.clone(),
-            |_| true,
+            Arc::new(|_| true),
         )
         .await
         .map(ContentFingerprint::of_read_result)

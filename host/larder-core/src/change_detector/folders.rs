@@ -18,9 +18,9 @@ use self::recursive_watch::{FolderIdentity, RecursiveWatch};
 use crate::catalog::{Catalog, Reader};
 use larder_model::name::ProviderName;
 use larder_model::policy::Access;
+use larder_provider::{Signal, SignalSender};
 use larder_runtime::drain::Drain;
 use larder_runtime::health::{Health, Impact};
-use larder_sandbox::{Signal, SignalSender};
 
 /// Waits this long after the first event, to combine the events of one write.
 const DEBOUNCE: Duration = Duration::from_millis(50);

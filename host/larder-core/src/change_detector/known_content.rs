@@ -3,7 +3,7 @@
 use crate::catalog::{ContentFingerprint, ContentState};
 use larder_model::name::Digest;
 use larder_model::resource::{Body, Content, ReadResult};
-use larder_sandbox::provider::CallError;
+use larder_provider::CallError;
 
 /// The answer to a check.
 #[derive(Debug, Clone, PartialEq, Eq)]

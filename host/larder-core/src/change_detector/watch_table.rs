@@ -21,7 +21,7 @@ use crate::catalog::{Catalog, ContentState};
 use crate::replicas::TeamReplicas;
 use larder_model::name::ProviderName;
 use larder_model::uri::Uri;
-use larder_sandbox::provider::Provider;
+use larder_provider::Provider;
 
 /// A provider's update signal covers the check right after it. A later check may also find a later change.
 const SIGNAL_COVERAGE: Duration = Duration::from_secs(1);
@@ -40,7 +40,7 @@ pub(super) struct WatchTable {
 /// Checks that are sent together.
 pub(super) struct Batch {
     /// The provider to call first; `None` if no provider has the URIs.
-    pub(super) provider: Option<Arc<Provider>>,
+    pub(super) provider: Option<Arc<dyn Provider>>,
     pub(super) checks: Vec<Check>,
 }
 

@@ -12,8 +12,8 @@ use crate::audit::{AuditEvent, AuditLine, AuditSlot, PendingLine};
 use crate::catalog::Offer;
 use larder_model::name::TeamName;
 use larder_model::resource::{Body, Call, ReadResult};
+use larder_provider::{CallError, Provider};
 use larder_runtime::metrics::Outcome;
-use larder_sandbox::provider::{CallError, Provider};
 
 /// Maximum length of a URI, and of a request id, in the log in bytes.
 const MAX_LEN: usize = 4 << 10;
@@ -29,7 +29,7 @@ pub(super) struct AuditRecord<'a> {
     /// The slot for the line, and when the operation began; none without an audit log.
     slot: Option<(AuditSlot, Instant)>,
     /// The provider that was called last.
-    provider: Option<Arc<Provider>>,
+    provider: Option<Arc<dyn Provider>>,
     /// The outcome of the last call, if it was an error.
     call_error: Option<Outcome>,
     /// Whether the response came from the cache.
@@ -186,7 +186,7 @@ impl<'a> AuditRecord<'a> {
             uri_cut: uri.map(str::len) < self.uri.map(str::len),
             name: self.name.map(truncated),
             provider: provider.map(|provider| provider.name().as_str()),
-            digest: provider.map(Provider::digest),
+            digest: provider.map(|provider| provider.digest()),
             outcome: self.outcome,
             cached: self.cached,
             items: self.items,

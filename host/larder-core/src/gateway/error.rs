@@ -6,7 +6,7 @@ use crate::audit;
 use crate::catalog::Offer;
 use larder_model::name::ProviderName;
 use larder_model::policy::QuotaExceeded;
-use larder_sandbox::provider::CallError;
+use larder_provider::CallError;
 
 /// Why a request failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::catalog::Offer;
 use larder_model::resource::{Entry, Template};
-use larder_sandbox::provider::ListQuery;
+use larder_provider::ListQuery;
 
 /// Conditions on the items of a list. Every item passes an empty filter.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -16,7 +16,7 @@ use super::view::View;
 use super::{Error, Filter, Gateway};
 use crate::catalog::{Catalog, Offer};
 use larder_model::resource::{Call, Entry, Page, Template};
-use larder_sandbox::provider::CallError;
+use larder_provider::CallError;
 
 /// A page of entries, and the calls to providers that fill it.
 struct EntryPage<'a> {

@@ -14,8 +14,8 @@ use crate::catalog::{Offer, Route};
 use larder_model::policy::{Permit, TimeLimit};
 use larder_model::resource::{Call, Entry, Match, ReadResult};
 use larder_model::uri::Uri;
+use larder_provider::{CallError, UriFilter};
 use larder_runtime::metrics::CacheResult;
-use larder_sandbox::provider::CallError;
 
 /// How long a provider may take to decide whether a caller may watch a URI.
 const MAX_WATCH_CHECK: Duration = Duration::from_secs(1);
@@ -146,7 +146,13 @@ async fn grants_read(offer: &Offer, permit: Permit, uri: &Uri, matched: Option<M
     };
     match offer
         .provider
-        .read(permit.within(Some(limit)), uri, matched, None, |_| true)
+        .read(
+            permit.within(Some(limit)),
+            uri,
+            matched,
+            None,
+            Arc::new(|_| true),
+        )
         .await
     {
         Ok(_) => true,
@@ -218,11 +224,11 @@ impl TeamCatalog {
     }
 
     /// Whether the provider may return a content, if this URI was requested.
-    fn may_return(&self, offer: &Offer, requested: &Uri) -> impl Fn(&Uri) -> bool + Clone + use<> {
+    fn may_return(&self, offer: &Offer, requested: &Uri) -> UriFilter {
         let catalog = self.catalog.clone();
         let name = offer.name().clone();
         let requested = requested.clone();
-        move |content: &Uri| catalog.may_return(&name, &requested, content)
+        Arc::new(move |content: &Uri| catalog.may_return(&name, &requested, content))
     }
 }
 

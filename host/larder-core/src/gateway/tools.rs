@@ -13,7 +13,7 @@ use larder_model::name::Digest;
 use larder_model::policy::Permit;
 use larder_model::resource::Call;
 use larder_model::tool::{ToolCall, ToolResult};
-use larder_sandbox::provider::{CallError, ToolValidation};
+use larder_provider::{CallError, ToolValidation};
 
 /// A request to call a tool.
 #[derive(Debug, Clone)]

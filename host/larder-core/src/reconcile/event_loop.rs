@@ -11,8 +11,8 @@ use super::{DesiredComponents, ReconcilePass, Reconciler};
 use crate::catalog::{Catalog, Collision};
 use larder_model::name::ProviderName;
 use larder_model::uri::Uri;
+use larder_provider::Signal;
 use larder_runtime::metrics::process::thread_cpu_time;
-use larder_sandbox::Signal;
 
 impl Reconciler {
     /// Watches the sources, loads what changes and handles the providers' signals until shutdown.

@@ -36,11 +36,13 @@ use larder_key_value::KeyValueStore;
 use larder_model::name::{ProviderName, TeamName};
 use larder_model::policy::{Grant, GrantRequest, QuotaUsage, ungranted_imports};
 use larder_model::signature::Signer;
+use larder_provider::{
+    CompileJob, CompiledComponent, Engine, GrantSources, LoadError, Priority, ProbeResult,
+    Provider, ProviderParts, Rejection, SignalSender,
+};
 use larder_runtime::blocking_threads::BlockingThreads;
 use larder_runtime::drain::Drain;
 use larder_runtime::metrics;
-use larder_sandbox::provider::{LoadError, ProbeResult, Provider};
-use larder_sandbox::{CompileJob, CompiledComponent, Priority, Rejection, Sandbox, SignalSender};
 
 /// How long the probe of one provider may delay the probes of others.
 const MAX_PROBE_PERMIT_TIME: Duration = Duration::from_secs(1);
@@ -48,7 +50,7 @@ const MAX_PROBE_PERMIT_TIME: Duration = Duration::from_secs(1);
 /// Loads components, with what all loads of a team share.
 pub(super) struct Loader {
     pub(super) team: TeamName,
-    pub(super) sandbox: Arc<Sandbox>,
+    pub(super) engine: Arc<dyn Engine>,
     pub(super) metrics: metrics::LoadMetrics,
     pub(super) signals: SignalSender,
     pub(super) drain: Drain,
@@ -116,15 +118,15 @@ pub(super) struct LoaderChannels {
 impl Loader {
     pub(super) fn new(
         config: &Config,
-        sandbox: Arc<Sandbox>,
+        engine: Arc<dyn Engine>,
         quota_usage: Option<Arc<QuotaUsage>>,
         drain: Drain,
         channels: LoaderChannels,
     ) -> Self {
         Self {
             team: config.team.clone(),
-            metrics: sandbox.metrics().load_metrics(&config.team),
-            sandbox,
+            metrics: engine.metrics().load_metrics(&config.team),
+            engine,
             signals: channels.signals,
             drain,
             threads: Arc::new(BlockingThreads::new(MAX_FILE_THREADS)),
@@ -212,7 +214,7 @@ impl Loader {
     pub(super) fn refresh_list(
         self: &Arc<Self>,
         id: u64,
-        provider: Arc<Provider>,
+        provider: Arc<dyn Provider>,
         revision: Revision,
         requests: BTreeSet<String>,
     ) {
@@ -228,7 +230,7 @@ impl Loader {
 
     async fn probe_again(
         &self,
-        provider: Arc<Provider>,
+        provider: Arc<dyn Provider>,
         revision: Revision,
         requests: BTreeSet<String>,
     ) -> Outcome {
@@ -307,14 +309,10 @@ impl Loader {
         if let Some(held) = held.await? {
             return Ok(held);
         }
-        let provider = self
-            .provider(name, compiled, decision.grant)
-            .with_grant_sources(decision.sources);
+        let provider = compiled.into_provider(self.parts(name, decision.grant, decision.sources));
         timer.end(|phases| &mut phases.checking);
-        let probed = self.probe(load, &provider).await?;
-        let offered = self
-            .offer(probed, Arc::new(provider), &revision, requests)
-            .await;
+        let probed = self.probe(load, &*provider).await?;
+        let offered = self.offer(probed, provider, &revision, requests).await;
         timer.end(|phases| &mut phases.probing);
         offered
     }
@@ -326,7 +324,7 @@ impl Loader {
         component: IdentifiedComponent,
         priority: Priority,
         timer: &mut PhaseTimer,
-    ) -> Result<CompiledComponent, LoadError> {
+    ) -> Result<Box<dyn CompiledComponent>, LoadError> {
         let job = CompileJob {
             team: &self.team,
             provider: Some(name),
@@ -335,13 +333,13 @@ impl Loader {
         let cached = match component {
             IdentifiedComponent::Cached(cached) => cached,
             IdentifiedComponent::Read(hashed) => {
-                let (cached, phases) = self.sandbox.compile_for(&job, hashed).await?;
-                timer.phases.compiling = phases;
-                cached
+                let compilation = self.engine.clone().compile(job, hashed).await?;
+                timer.phases.compiling = compilation.phases;
+                compilation.component
             }
         };
         timer.end(|phases| &mut phases.compiled_in);
-        let compiled = self.sandbox.link(cached)?;
+        let compiled = cached.link()?;
         timer.end(|phases| &mut phases.linking);
         Ok(compiled)
     }
@@ -351,7 +349,7 @@ impl Loader {
     async fn probe(
         &self,
         load: RunningLoad<'_>,
-        provider: &Provider,
+        provider: &dyn Provider,
     ) -> Result<ProbeResult, LoadError> {
         drop(load.permit);
         let permit = self.probe_permits.acquire().await;
@@ -384,23 +382,22 @@ impl Loader {
         Ok(provider)
     }
 
-    fn provider(
+    fn parts(
         &self,
         name: ProviderName,
-        compiled: CompiledComponent,
         grant: Arc<Grant>,
-    ) -> Provider {
-        Provider::new(
+        grant_sources: GrantSources,
+    ) -> ProviderParts {
+        ProviderParts {
             name,
-            self.team.clone(),
-            compiled,
+            team: self.team.clone(),
             grant,
-            self.sandbox.clone(),
-            self.signals.clone(),
-            self.quota_usage.clone(),
-        )
-        .with_drain(self.drain.clone())
-        .with_key_value(self.key_value.get())
+            grant_sources,
+            signals: self.signals.clone(),
+            quota_usage: self.quota_usage.clone(),
+            key_value: self.key_value.get().cloned(),
+            drain: self.drain.clone(),
+        }
     }
 }
 

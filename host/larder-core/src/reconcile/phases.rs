@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use crate::source::Detection;
-use larder_sandbox::CompilePhases;
+use larder_provider::CompilePhases;
 
 /// Where the time of a load went, from the change of the file on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

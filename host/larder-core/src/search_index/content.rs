@@ -6,7 +6,7 @@ use crate::catalog::{Catalog, Offer};
 use larder_model::policy::Permit;
 use larder_model::resource::{Body, Entry, Freshness, ReadResult, Scope};
 use larder_model::uri::Uri;
-use larder_sandbox::provider::CallError;
+use larder_provider::CallError;
 
 /// The result of a read without a caller.
 #[derive(Debug, PartialEq, Eq)]
@@ -51,7 +51,13 @@ pub(super) async fn read(
     let matched = offer.own_match(uri);
     match offer
         .provider
-        .read(Permit::for_host(), uri, matched, known_version, may_return)
+        .read(
+            Permit::for_host(),
+            uri,
+            matched,
+            known_version,
+            Arc::new(may_return),
+        )
         .await
     {
         Ok(result) => Ok((content(&result, max_bytes), result.version.clone())),

@@ -17,8 +17,8 @@ use larder_model::policy::Permit;
 use larder_model::resource::Entry;
 use larder_model::text_index::{Change, IndexError, TextIndex};
 use larder_model::uri::Uri;
+use larder_provider::CallError;
 use larder_runtime::drain::Drain;
-use larder_sandbox::provider::CallError;
 
 /// The time between two queries of the versions. Reported changes are handled at once.
 const VERSION_INTERVAL: Duration = Duration::from_secs(60);
@@ -357,7 +357,7 @@ impl ProviderWork {
 /// Queries the versions of these entries, if the provider supports versions. The calls count as calls of the host.
 async fn versions(offer: &Offer, entries: &[&Entry]) -> Result<HashMap<Uri, String>, CallError> {
     let mut versions = HashMap::new();
-    if !offer.provider.supports_versions() {
+    if !offer.provider.interfaces().versions {
         return Ok(versions);
     }
     for chunk in entries.chunks(MAX_VERSION_URIS) {

@@ -4,8 +4,8 @@ use larder_model::name::Teams;
 use larder_model::resource::Caller;
 use serde_json::Value;
 
-use crate::dispatch::error;
 use crate::era::{RequestKind, classify};
+use crate::error_message::error;
 use crate::message::{self, Id, IncomingMessages, MAX_BATCH, Message, Params, Request};
 use crate::method::{Method, Operation, ParsedRequest, new_call};
 use crate::rpc_error::RpcError;

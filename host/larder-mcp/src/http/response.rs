@@ -6,7 +6,7 @@ use http::{HeaderMap, StatusCode};
 use super::{PATH, sse};
 use crate::body::{Body, Response};
 use crate::cors;
-use crate::dispatch::error;
+use crate::error_message::error;
 use crate::json_writer::object;
 use crate::message::Id;
 use crate::rpc_error::{INVALID_REQUEST, RpcError};

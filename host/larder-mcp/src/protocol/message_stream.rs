@@ -16,8 +16,8 @@ use super::{
 };
 use crate::Endpoint;
 use crate::cancellation::{CancellableRequest, CancellableRequests};
-use crate::dispatch::error;
 use crate::era::{RequestKind, classify};
+use crate::error_message::error;
 use crate::message::{self, IncomingMessages, Message, Request};
 use crate::replay::LogPosition;
 use crate::rpc_error::RpcError;

@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::budget::{ReplayBudget, RetainedStream};
-use crate::dispatch::error;
+use crate::error_message::error;
 use crate::message::Id;
 use crate::rpc_error::{INTERNAL_ERROR, RpcError};
 use crate::waiting_bytes::SharedResponse;

@@ -1,12 +1,12 @@
 //! Samples the counters regularly. This is the only cost of the history of calls: a call itself has no additional cost.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::convert::Infallible;
 use std::ops::RangeInclusive;
 
 use parking_lot::Mutex;
 
 use super::{CallTotals, Metrics};
-use crate::drain::Drain;
 use crate::history::{MAX_SAMPLES, ProcessSample, SampleRing, Timeline};
 use larder_model::name::TeamName;
 
@@ -32,19 +32,13 @@ struct State {
 }
 
 impl Metrics {
-    /// Takes a sample of all counters in each interval, until the drain stops. `memory` returns the bytes that are
-    /// charged to the memory budget.
-    pub async fn sample(&self, memory: impl Fn() -> u64, drain: &Drain) {
+    /// Takes a sample of all counters in each interval, and never ends. `memory` returns the bytes that are charged to
+    /// the memory budget.
+    pub async fn sample(&self, memory: impl Fn() -> u64) -> Infallible {
         let timeline = &self.0.process.timeline;
         loop {
             let due = timeline.due(timeline.now() + 1);
-            if drain
-                .run_until_stopping(tokio::time::sleep_until(due.into()))
-                .await
-                .is_none()
-            {
-                return;
-            }
+            tokio::time::sleep_until(due.into()).await;
             self.take_sample(timeline.now(), memory());
         }
     }

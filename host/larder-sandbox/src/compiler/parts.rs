@@ -5,15 +5,15 @@ use wasmtime::component::Component;
 
 use super::process::Input;
 use super::processes::RunningJob;
-use super::{CompilePhases, Compiler, Failure};
+use super::{Compiler, Failure};
 use crate::cache::Code as _;
 use crate::compile_phases::Stopwatch;
-use crate::compiled::Rejection;
 use crate::compiled_code::{CompiledCode, CompiledLibrary};
 use crate::libraries::{Library, SplitComponent, is_library, split};
 use crate::tier::Tier;
 use larder_model::name::{Digest, TeamName};
 use larder_model::size;
+use larder_provider::{CompilePhases, Rejection};
 
 /// The key of a library in the cache. Only the bytes of the library can have influenced its code, because its process
 /// compiles nothing else. Each team has its own entries, as for components.

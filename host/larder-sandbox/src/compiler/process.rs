@@ -13,9 +13,10 @@ use super::processes::RunningJob;
 use super::{Config, Failure};
 use crate::cache::KnownFunctions;
 use crate::child::{INVALID, SUBCOMMAND, UNSUPPORTED};
-use crate::compiled::Rejection;
+use crate::compile_job::nice;
 use crate::tier::Tier;
 use larder_model::size;
+use larder_provider::Rejection;
 
 /// Maximum number of compiler threads: further threads gain little, and each thread uses address space.
 const MAX_THREADS: usize = 4;
@@ -107,7 +108,7 @@ fn command(config: &Config, job: &RunningJob<'_>, input: &Input<'_>, output: Fil
         .args(["--cpu", &config.cpu_time.as_secs().max(1).to_string()])
         .args(["--code", &config.code.to_string()])
         .args(["--timeout", &config.timeout.as_secs().to_string()])
-        .arg(format!("--nice={}", job.priority.nice()))
+        .arg(format!("--nice={}", nice(job.priority)))
         .args(
             known
                 .as_ref()

@@ -7,7 +7,7 @@ use parking_lot::{Mutex, MutexGuard};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::process::Child;
 
-use crate::compile_job::CompileJob;
+use larder_provider::CompileJob;
 
 /// A compilation that has begun.
 pub(super) struct RunningJob<'a> {

@@ -6,11 +6,12 @@ use super::process::Input;
 use super::processes::RunningJob;
 use super::{Compiler, Failure};
 use crate::cache::{Cache, KnownFunctions};
-use crate::compile_phases::{CompilePhases, Stopwatch};
-use crate::compiled::Rejection;
+use crate::compile_job::{can_recompile, functions_key};
+use crate::compile_phases::Stopwatch;
 use crate::compiled_code::CompiledCode;
-use crate::tier::Tier;
+use crate::tier::{Tier, usable_tiers};
 use larder_model::name::Digest;
+use larder_provider::{CompilePhases, Rejection};
 
 impl Compiler {
     /// Compiles a component as a whole. Uses the functions of the previous revision if there are any, because that is
@@ -26,7 +27,7 @@ impl Compiler {
         if let Some(timeout) = parts.filter(|failure| failure.is_timeout && known.is_none()) {
             return Err(timeout.rejection);
         }
-        if known.is_none() && job.usable_tiers(bytes.len()).contains(&Tier::First) {
+        if known.is_none() && usable_tiers(job, bytes.len()).contains(&Tier::First) {
             let input = Input {
                 bytes,
                 known: None,
@@ -45,7 +46,7 @@ impl Compiler {
                 ended => return ended.map_err(|failure| failure.rejection),
             }
         }
-        let may_recompile = known.is_none() && job.can_recompile();
+        let may_recompile = known.is_none() && can_recompile(job);
         let input = Input {
             bytes,
             known,
@@ -61,7 +62,7 @@ impl Compiler {
         &self,
         job: &RunningJob<'_>,
     ) -> Result<Option<KnownFunctions>, Rejection> {
-        match job.functions_key() {
+        match functions_key(job) {
             Some(owner) => self.run_blocking(move |cache| cache.functions(owner)).await,
             None => Ok(None),
         }
@@ -118,7 +119,7 @@ impl Compiler {
             error,
             "compiling again, without the functions of the previous revision"
         );
-        if let Some(owner) = job.functions_key() {
+        if let Some(owner) = functions_key(job) {
             self.run_blocking(move |cache| cache.remove_functions(owner))
                 .await?;
         }

@@ -1,10 +1,10 @@
 //! What the conversion of each answer needs from the configuration of the provider: errors without secrets, and a log
 //! of omissions.
 
-use super::CallError;
 use super::omissions::Omissions;
 use crate::bindings::larder::provider::provider_types::Error as WitError;
 use crate::guest_config::GuestConfig;
+use larder_provider::CallError;
 
 impl GuestConfig {
     /// Logs what was omitted from a list or changed in a response. Repeated omissions are not logged each time.
@@ -39,5 +39,25 @@ impl GuestConfig {
             WitError::Unavailable(why) => WitError::Unavailable(clean(why)),
             WitError::Failed(why) => WitError::Failed(clean(why)),
         })
+    }
+}
+
+impl From<WitError> for CallError {
+    fn from(error: WitError) -> Self {
+        /// Limits the length of an error text and makes it a single line.
+        fn line(text: String) -> String {
+            text.chars()
+                .filter(|c| !c.is_control())
+                .take(1_000)
+                .collect()
+        }
+        match error {
+            WitError::NotFound => Self::NotFound,
+            WitError::NotModified => Self::NotModified,
+            WitError::Invalid(why) => Self::Invalid(line(why)),
+            WitError::Denied(why) => Self::Denied(line(why)),
+            WitError::Unavailable(why) => Self::Unavailable(line(why)),
+            WitError::Failed(why) => Self::Failed(line(why)),
+        }
     }
 }

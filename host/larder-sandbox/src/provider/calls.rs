@@ -15,11 +15,10 @@ use super::convert::{
 use super::guest_calls::{AnswerMemory, CallChecks, NoChecks};
 use super::instrument::InstrumentedCall;
 use super::omissions::Omissions;
-use super::{CallError, ListPage, ListQuery, Provider, guest_calls, wit};
+use super::{Provider, guest_calls, wit};
 use crate::bindings::exports::larder::provider::completion_provider;
 use crate::bindings::larder::provider::provider_types::Error as WitError;
 use crate::call_meter::CallMeter;
-use crate::fault::{Fault, FaultKind};
 use crate::guest::GuestCall;
 use crate::guest_config::{GuestConfig, Lease};
 use crate::provider_log::FAULT;
@@ -28,6 +27,7 @@ use crate::reuse::ReuseKey;
 use larder_model::policy::{GuestLifetime, Permit};
 use larder_model::resource::{Completion, CompletionRequest, Entry, Match, ReadResult, Template};
 use larder_model::uri::Uri;
+use larder_provider::{CallError, Fault, FaultKind, ListPage, ListQuery, UriFilter};
 use larder_runtime::metrics::Outcome;
 
 /// Whether a call did not respond in time because its caller waited for a shorter time than the provider may take.
@@ -57,7 +57,7 @@ impl Provider {
         uri: &Uri,
         matched: Option<Match>,
         known_version: Option<String>,
-        may_return: impl Fn(&Uri) -> bool + Clone + Send + Sync + 'static,
+        may_return: UriFilter,
     ) -> Result<ReadResult, CallError> {
         let has_version = known_version.is_some();
         let request = wit::ReadRequest {
@@ -75,7 +75,7 @@ impl Provider {
                     error => config.redacted_error(error),
                 })?;
                 let mut omissions = Omissions::new(&config.grant.secrets);
-                let result = read_result(reading, &requested, may_return, &mut omissions).await;
+                let result = read_result(reading, &requested, &*may_return, &mut omissions).await;
                 config.log_omissions(&omissions);
                 result
             }
@@ -203,10 +203,8 @@ impl Provider {
         permit: Permit,
         uris: &[Uri],
     ) -> Result<Vec<Option<String>>, CallError> {
-        if !self.supports_versions() {
-            return Err(CallError::Failed(
-                "it does not implement `version-provider`".into(),
-            ));
+        if !self.facts.interfaces.versions {
+            return Err(CallError::not_implemented("version-provider"));
         }
         let guest_call = guest_calls::Versions(uris.iter().map(ToString::to_string).collect());
         let count = uris.len();
@@ -313,7 +311,7 @@ impl Provider {
         T: Send + 'static,
     {
         let reuse_key = (self.config.grant.guests == GuestLifetime::Reused).then(|| ReuseKey {
-            revision: self.revision,
+            revision: self.facts.revision,
             caller: permit.caller().cloned(),
         });
         let config = self.config.clone();
@@ -398,7 +396,7 @@ impl Provider {
         }
         let team = self.config.team.non_default();
         let provider = self.config.provider.as_str();
-        let digest = self.digest().short();
+        let digest = self.facts.digest.short();
         let Fault {
             kind,
             detail,
@@ -411,54 +409,5 @@ impl Provider {
         self.keep_fault(&fault, subject);
         self.last_stderr.lock().clone_from(stderr);
         CallError::Fault(fault)
-    }
-
-    /// Logs a failed call. Repeated failures for the same reason are not logged each time. Does nothing for errors that
-    /// the provider did not cause, and for faults, which were already logged.
-    pub fn log_failed_call(&self, error: &CallError, subject: &str) {
-        const MESSAGE: &str = "provider call failed";
-        let outcome = error.outcome();
-        let is_logged = matches!(error, CallError::Fault(_)) || !outcome.is_server_failure();
-        if !is_logged
-            && self
-                .config
-                .log
-                .is_first(MESSAGE, outcome.label(), &format!("{subject}: {error}"))
-        {
-            let team = self.config.team.non_default();
-            let provider = self.config.provider.as_str();
-            tracing::warn!(team, provider, %error, "{MESSAGE}");
-        }
-    }
-
-    /// Logs that a part of the provider's list is missing because of this error. A repeated error is not logged each
-    /// time.
-    pub fn log_failed_list(&self, error: &CallError) {
-        const MESSAGE: &str = "provider failed; rest of its list omitted";
-        if self
-            .config
-            .log
-            .is_first(MESSAGE, error.outcome().label(), "")
-        {
-            let team = self.config.team.non_default();
-            let provider = self.config.provider.as_str();
-            tracing::warn!(team, provider, %error, "{MESSAGE}");
-        }
-    }
-
-    /// Logs what was omitted from a list. Repeated omissions are not logged each time.
-    pub fn log_omitted(&self, notes: &[String]) {
-        self.config.log_omitted(notes);
-    }
-
-    /// Logs that an update which the provider reported has no effect. Repeated updates are not logged each time.
-    pub fn log_ignored_update(&self, uri: &str, reason: &'static str) {
-        const MESSAGE: &str = "ignored an update of a URI";
-        let uri = self.config.grant.secrets.redact(uri);
-        if self.config.log.is_first(MESSAGE, reason, &uri) {
-            let team = self.config.team.non_default();
-            let provider = self.config.provider.as_str();
-            tracing::warn!(team, provider, ?uri, reason, "{MESSAGE}");
-        }
     }
 }

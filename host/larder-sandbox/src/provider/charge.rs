@@ -1,7 +1,7 @@
-//! Charges the size of responses to the quota of the provider's team, if teams are configured, and the lists in the
-//! catalog to the memory budget.
+//! Charges the lists in the catalog to the memory budget.
 
-use super::{CallError, Provider};
+use super::Provider;
+use larder_provider::CallError;
 
 /// Memory of a list for each byte of text in it: the texts, and their JSON.
 const LIST_FACTOR: u64 = 3;
@@ -19,24 +19,6 @@ impl Provider {
                 charge.shrink(surplus);
                 Ok(())
             }
-        }
-    }
-
-    /// Fails if the team has used up its quota of response bytes.
-    pub fn check_byte_quota(&self) -> Result<(), CallError> {
-        let Some(quota_usage) = &self.config.quota_usage else {
-            return Ok(());
-        };
-        quota_usage
-            .check_byte_quota()
-            .inspect_err(|_| quota_usage.count_refusal())
-            .map_err(CallError::QuotaExceeded)
-    }
-
-    /// Charges a response of about this many bytes to the team, also if the response came from the cache.
-    pub fn charge_bytes(&self, bytes: usize) {
-        if let Some(quota_usage) = &self.config.quota_usage {
-            quota_usage.charge_bytes(bytes as u64);
         }
     }
 }

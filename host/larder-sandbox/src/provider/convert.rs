@@ -34,11 +34,11 @@ pub(super) use self::search::{hits, hits_size, wit_search_query};
 pub(super) use self::settings::declarations;
 pub(super) use self::tools::{tool_answer_size, tool_page, tool_result, tool_size, wit_tool_call};
 use super::omissions::Omissions;
-use super::{CallError, ListPage};
 use crate::bindings::larder::provider::provider_types as types;
 use larder_model::policy::Secrets;
 use larder_model::resource::Completion;
 use larder_model::size;
+use larder_provider::{CallError, ListPage};
 
 /// Maximum size of one item of a list in bytes of text, including icons and metadata.
 const MAX_ITEM_BYTES: usize = 64 << 10;

@@ -3,13 +3,13 @@
 use std::time::{Duration, SystemTime};
 
 use super::Provider;
-use crate::fault::Fault;
+use larder_provider::Fault;
 use larder_runtime::history::{Event, EventKind, FaultRecord};
 
 impl Provider {
     /// Stores a fault of a call about this subject.
     pub(super) fn keep_fault(&self, fault: &Fault, subject: &str) {
-        self.metrics().history.record_fault(FaultRecord {
+        self.facts.metrics.history.record_fault(FaultRecord {
             at: SystemTime::now(),
             subject: subject.to_owned(),
             kind: fault.kind.as_str(),
@@ -22,7 +22,7 @@ impl Provider {
     pub(super) fn record_fault_event(&self, fault: &Fault, subject: &str) {
         let event = Event::new(
             EventKind::Fault,
-            format!("{} failed: {}", self.name(), fault.kind),
+            format!("{} failed: {}", self.facts.name, fault.kind),
         );
         let event = event
             .with("kind", fault.kind.as_str())
@@ -34,7 +34,7 @@ impl Provider {
     pub(super) fn record_circuit_event(&self, calls: &str, time: Duration) {
         let text = format!(
             "{} is not called for {time:?} after repeated faults",
-            self.name()
+            self.facts.name
         );
         self.record_event(
             Event::new(EventKind::Fault, text)
@@ -44,10 +44,12 @@ impl Provider {
     }
 
     fn record_event(&self, event: Event) {
-        let event = event.of_team(self.team()).of_provider(self.name());
+        let event = event
+            .of_team(&self.facts.team)
+            .of_provider(&self.facts.name);
         self.sandbox
             .metrics()
             .events()
-            .record(event.with("digest", self.digest().to_string()));
+            .record(event.with("digest", self.facts.digest.to_string()));
     }
 }

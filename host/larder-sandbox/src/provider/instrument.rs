@@ -2,11 +2,11 @@
 
 use std::time::SystemTime;
 
+use super::Provider;
 use super::circuit_breaker::{Attempt, CircuitTrip};
-use super::{CallError, Provider};
-use crate::fault::FaultKind;
 use larder_model::policy::Permit;
 use larder_model::trace::ActiveSpan;
+use larder_provider::CallError;
 use larder_runtime::metrics::{LastError, Outcome};
 
 /// Maximum number of characters of a recorded error message.
@@ -129,9 +129,9 @@ impl Provider {
     /// Logs that such calls are not made for a time.
     pub(super) fn log_circuit_opened(&self, calls: &str, CircuitTrip(time): CircuitTrip) {
         self.record_circuit_event(calls, time);
-        let team = self.team().non_default();
-        let provider = self.name().as_str();
-        let digest = self.digest().short();
+        let team = self.facts.team.non_default();
+        let provider = self.facts.name.as_str();
+        let digest = self.facts.digest.short();
         tracing::warn!(
             team,
             provider,
@@ -158,40 +158,11 @@ fn start_span(
     let mut span = permit
         .trace()?
         .start_span(|| format!("provider {operation}"))?;
-    span.set_attribute("larder.team", provider.team().as_str());
-    span.set_attribute("larder.provider", provider.name().as_str());
-    span.set_attribute("larder.digest", provider.digest().to_string());
+    span.set_attribute("larder.team", provider.facts.team.as_str());
+    span.set_attribute("larder.provider", provider.facts.name.as_str());
+    span.set_attribute("larder.digest", provider.facts.digest.to_string());
     if let Some(context) = span.context() {
         permit.set_span(context);
     }
     Some(Box::new(span))
-}
-
-impl CallError {
-    /// The outcome of a call that failed with this error.
-    pub fn outcome(&self) -> Outcome {
-        match self {
-            Self::NotFound => Outcome::NotFound,
-            Self::NotModified => Outcome::NotModified,
-            Self::Invalid(_) | Self::Refused(_) => Outcome::Invalid,
-            Self::Denied(_) => Outcome::Denied,
-            Self::Unavailable(_) => Outcome::Unavailable,
-            Self::Failed(_) => Outcome::Failed,
-            Self::Busy | Self::NoMemory | Self::QuotaExceeded(_) => Outcome::Busy,
-            Self::CircuitOpen(_) => Outcome::CircuitOpen,
-            Self::Fault(fault) => match fault.kind {
-                FaultKind::Cpu(_) => Outcome::Cpu,
-                FaultKind::Timeout(_) | FaultKind::CallerTimeout(_) => Outcome::Deadline,
-                FaultKind::Memory(_) => Outcome::Memory,
-                FaultKind::Table(_) => Outcome::Table,
-                FaultKind::Stack => Outcome::Stack,
-                FaultKind::Result(_) => Outcome::ResultSize,
-                FaultKind::Exit(_) => Outcome::Exit,
-                FaultKind::Contract(_) => Outcome::Contract,
-                FaultKind::Trap(_) => Outcome::Trap,
-                FaultKind::AddressSpace => Outcome::Unavailable,
-                FaultKind::NoCapacity | FaultKind::NoMemory => Outcome::Busy,
-            },
-        }
-    }
 }

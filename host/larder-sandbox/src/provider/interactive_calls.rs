@@ -11,9 +11,7 @@ use super::convert::{
 };
 use super::guest_calls::{AnswerMemory, NoChecks};
 use super::omissions::Omissions;
-use super::pages::fetch_pages;
-use super::tool_validation::ToolValidation;
-use super::{CallError, ListPage, Provider, guest_calls};
+use super::{Provider, guest_calls};
 use crate::bindings::exports::larder::provider::prompt_provider::Suggestions;
 use crate::guest_config::GuestConfig;
 use larder_model::input::Answer;
@@ -23,35 +21,16 @@ use larder_model::resource::Completion;
 use larder_model::search::{Hits, SearchQuery};
 use larder_model::settings::Declaration;
 use larder_model::tool::{Tool, ToolCall, ToolResult};
+use larder_provider::{CallError, ListPage, ToolValidation, fetch_pages};
 
 impl Provider {
-    /// Whether the provider implements `tool-provider`.
-    pub fn supports_tools(&self) -> bool {
-        self.compiled.load().tools.is_some()
-    }
-
-    /// Whether the provider implements `prompt-provider`.
-    pub fn supports_prompts(&self) -> bool {
-        self.compiled.load().prompts.is_some()
-    }
-
-    /// Whether the provider implements `search-provider`.
-    pub fn supports_search(&self) -> bool {
-        self.compiled.load().search.is_some()
-    }
-
-    /// Whether the provider implements `settings-provider`.
-    pub fn supports_settings(&self) -> bool {
-        self.compiled.load().settings.is_some()
-    }
-
     /// Returns a page of its list of tools. The names on a page differ.
     pub async fn list_tools(
         &self,
         permit: Permit,
         cursor: Option<String>,
     ) -> Result<ListPage<Tool>, CallError> {
-        require(self.supports_tools(), "tool-provider")?;
+        require(self.facts.interfaces.tools, "tool-provider")?;
         let convert = move |config: Arc<GuestConfig>, page: Result<_, _>| async move {
             let page = page.map_err(|error| config.redacted_error(error))?;
             tool_page(
@@ -85,7 +64,7 @@ impl Provider {
         call: ToolCall,
         validation: Option<ToolValidation>,
     ) -> Result<Answer<ToolResult>, CallError> {
-        require(self.supports_tools(), "tool-provider")?;
+        require(self.facts.interfaces.tools, "tool-provider")?;
         let convert = move |config: Arc<GuestConfig>, answer: Result<_, _>| async move {
             let answer = answer.map_err(|error| config.redacted_error(error))?;
             let mut omissions = Omissions::new(&config.grant.secrets);
@@ -111,7 +90,7 @@ impl Provider {
         permit: Permit,
         cursor: Option<String>,
     ) -> Result<ListPage<Prompt>, CallError> {
-        require(self.supports_prompts(), "prompt-provider")?;
+        require(self.facts.interfaces.prompts, "prompt-provider")?;
         let convert = move |config: Arc<GuestConfig>, page: Result<_, _>| async move {
             let page = page.map_err(|error| config.redacted_error(error))?;
             prompt_page(
@@ -142,7 +121,7 @@ impl Provider {
         permit: Permit,
         request: PromptRequest,
     ) -> Result<Answer<PromptResult>, CallError> {
-        require(self.supports_prompts(), "prompt-provider")?;
+        require(self.facts.interfaces.prompts, "prompt-provider")?;
         let convert = move |config: Arc<GuestConfig>, answer: Result<_, _>| async move {
             let answer = answer.map_err(|error| config.redacted_error(error))?;
             let mut omissions = Omissions::new(&config.grant.secrets);
@@ -168,7 +147,7 @@ impl Provider {
         permit: Permit,
         query: ArgumentQuery,
     ) -> Result<Completion, CallError> {
-        require(self.supports_prompts(), "prompt-provider")?;
+        require(self.facts.interfaces.prompts, "prompt-provider")?;
         let convert = move |config: Arc<GuestConfig>, response: Result<Suggestions, _>| async move {
             let found = response.map_err(|error| config.redacted_error(error))?;
             let mut omissions = Omissions::new(&config.grant.secrets);
@@ -198,7 +177,7 @@ impl Provider {
     /// Searches in the provider's content. Returns at most `query.limit` hits, and only hits that match the filters of
     /// the query.
     pub async fn search(&self, permit: Permit, query: &SearchQuery) -> Result<Hits, CallError> {
-        require(self.supports_search(), "search-provider")?;
+        require(self.facts.interfaces.search, "search-provider")?;
         let query = Arc::new(query.clone());
         let wit_query = wit_search_query(&query);
         let convert = move |config: Arc<GuestConfig>, response: Result<_, _>| {
@@ -220,7 +199,7 @@ impl Provider {
         &self,
         permit: Permit,
     ) -> Result<ListPage<Declaration>, CallError> {
-        require(self.supports_settings(), "settings-provider")?;
+        require(self.facts.interfaces.settings, "settings-provider")?;
         let convert = move |config: Arc<GuestConfig>, items: Vec<_>| async move {
             let mut omissions = Omissions::new(&config.grant.secrets);
             let items = declarations(items, &mut omissions)?;
@@ -242,9 +221,7 @@ fn require(is_implemented: bool, interface: &str) -> Result<(), CallError> {
     if is_implemented {
         Ok(())
     } else {
-        Err(CallError::Failed(format!(
-            "it does not implement `{interface}`"
-        )))
+        Err(CallError::not_implemented(interface))
     }
 }
 

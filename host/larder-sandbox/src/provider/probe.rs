@@ -4,16 +4,15 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
 
-use super::pages::fetch_pages;
-use super::{CallError, ListPage, ListQuery, Provider};
-use crate::Rejection;
-use crate::fault::{Fault, FaultKind};
+use super::Provider;
 use larder_model::policy::{Permit, ToolGrant};
 use larder_model::prompt::Prompt;
 use larder_model::resource::{Entry, Freshness, Scope, Template};
-use larder_model::settings::Problem;
-use larder_model::size;
 use larder_model::tool::Tool;
+use larder_provider::{
+    CallError, Fault, FaultKind, ListPage, ListQuery, LoadError, ProbeResult, Rejection,
+    fetch_pages,
+};
 
 /// Maximum duration of a probe, as a multiple of the maximum duration of one call.
 const MAX_CALL_TIMES: u32 = 3;
@@ -32,129 +31,6 @@ fn failed(what: &'static str) -> impl FnOnce(CallError) -> LoadError {
             ..
         }) => Rejection::Mismatch(why).into(),
         error => LoadError::Probe { what, error },
-    }
-}
-
-/// The results of a probe.
-#[derive(Debug, Clone)]
-pub struct ProbeResult {
-    /// The display name of the provider.
-    pub title: Option<String>,
-    /// The version that the provider declares for itself.
-    pub version: Option<String>,
-    /// The summary of the provider, for the reader of the catalog.
-    pub summary: Option<String>,
-    /// The instructions of the provider for models.
-    pub instructions: Option<String>,
-    /// URI prefixes of the provider's resources that are not in its list.
-    pub claims: Vec<String>,
-    /// The first entries of its list, in the order of the list.
-    pub entries: Vec<Entry>,
-    /// The cursor of the first page that was not requested; none if `entries` is the whole list.
-    pub next_cursor: Option<String>,
-    /// All templates of the provider.
-    pub templates: Vec<Template>,
-    /// The tools of the provider that are granted.
-    pub tools: Vec<Tool>,
-    /// The prompts of the provider, if they are granted.
-    pub prompts: Vec<Prompt>,
-    /// How long the list of the provider may be reused.
-    pub freshness: Freshness,
-    /// When the probe started.
-    pub probed_at: Instant,
-    /// What was omitted from the lists or changed in them, and why.
-    pub omitted: Vec<String>,
-    /// Differences between the configured settings and the settings that the provider declares.
-    pub setting_problems: Vec<Problem>,
-}
-
-/// Why a component was not loaded as a provider.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum LoadError {
-    /// The file could not be read.
-    #[error("cannot read the file: {0}")]
-    Unreadable(String),
-    /// The publisher of the component could not be verified.
-    #[error("verification failed: {reason}")]
-    Verification {
-        /// Why.
-        reason: String,
-        /// Whether a later attempt may succeed although no file or setting changes.
-        is_temporary: bool,
-    },
-    /// The name of the file is not a valid provider name.
-    #[error(transparent)]
-    BadName(#[from] larder_model::name::BadName),
-    /// The file exceeds the size limit.
-    #[error(
-        "it has {}; the limit for components is {} (`limits.component_size`)",
-        size::show(*size),
-        size::show(*limit)
-    )]
-    TooLarge {
-        /// The size of the file.
-        size: u64,
-        /// The limit.
-        limit: u64,
-    },
-    /// The team already has the maximum number of providers.
-    #[error(
-        "the team may have {0} providers, and that many come before it by name (`quota.providers`)"
-    )]
-    TooMany(u32),
-    /// The sandbox does not accept the component.
-    #[error(transparent)]
-    Rejected(#[from] Rejection),
-    /// The `NAME.toml` file beside the component is invalid.
-    #[error("the `.toml` file beside it is invalid: {0}")]
-    GrantRequestFile(String),
-    /// The approvals of the operator could not be read.
-    #[error("cannot read the approvals: {0}")]
-    Approvals(String),
-    /// An operator rejected the requests of the component.
-    #[error("{0}")]
-    NotApproved(String),
-    /// A required setting is missing. Contains all problems of the provider's settings.
-    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
-    Settings(Vec<Problem>),
-    /// A call of the probe failed.
-    #[error("cannot get {what}: {error}")]
-    Probe {
-        /// The purpose of the call.
-        what: &'static str,
-        /// The error of the call.
-        error: CallError,
-    },
-}
-
-impl LoadError {
-    /// The end of the stderr of a guest that misbehaved, without secrets. Empty for other errors.
-    pub fn guest_stderr(&self) -> &str {
-        match self {
-            Self::Probe { error, .. } => error.guest_stderr(),
-            _ => "",
-        }
-    }
-
-    /// Whether another attempt may succeed with the same component and the same configuration. An invalid component
-    /// stays invalid. A failed probe may succeed when the services that the component needs are available, and a
-    /// compiler process may fail for external reasons. A rejected signature is verified again only if it may be trusted
-    /// later.
-    pub fn is_temporary(&self) -> bool {
-        match self {
-            Self::Probe { .. }
-            | Self::Unreadable(_)
-            | Self::Approvals(_)
-            | Self::GrantRequestFile(_)
-            | Self::Rejected(Rejection::Compiler(_) | Rejection::NoRoom(_)) => true,
-            Self::Rejected(_)
-            | Self::BadName(_)
-            | Self::Settings(_)
-            | Self::NotApproved(_)
-            | Self::TooLarge { .. }
-            | Self::TooMany(_) => false,
-            Self::Verification { is_temporary, .. } => *is_temporary,
-        }
     }
 }
 
@@ -251,7 +127,7 @@ impl Provider {
         if grant.is_none() {
             return Ok(ListPage::empty());
         }
-        if !self.supports_tools() {
+        if !self.facts.interfaces.tools {
             return Ok(ListPage::empty().with_note("tools: it implements no `tool-provider`"));
         }
         let mut tools = self.all_tools().await?.without_personal("tools");
@@ -271,7 +147,7 @@ impl Provider {
         if !self.config.grant.prompts {
             return Ok(ListPage::empty());
         }
-        if !self.supports_prompts() {
+        if !self.facts.interfaces.prompts {
             return Ok(ListPage::empty().with_note("prompts: it implements no `prompt-provider`"));
         }
         Ok(self.all_prompts().await?.without_personal("prompts"))

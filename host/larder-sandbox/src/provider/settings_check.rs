@@ -1,8 +1,9 @@
 //! Compares the configured settings of a provider with the settings that the provider declares.
 
-use super::{LoadError, Provider};
+use super::Provider;
 use larder_model::policy::Permit;
 use larder_model::settings::{self, Problem};
+use larder_provider::LoadError;
 
 /// The result of the comparison.
 #[derive(Debug, Clone, Default)]
@@ -28,7 +29,7 @@ impl Provider {
     /// nevertheless. The declarations and the configuration of a revision do not change, so one successful call is
     /// enough.
     pub(super) async fn settings_check(&self) -> SettingsCheck {
-        if !self.supports_settings() {
+        if !self.facts.interfaces.settings {
             return SettingsCheck::default();
         }
         if let Some(check) = self.settings_check.get() {

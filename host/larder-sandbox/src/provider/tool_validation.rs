@@ -3,47 +3,24 @@
 //! on a thread for long calls.
 
 use std::future::pending;
-use std::sync::Arc;
 use std::time::Instant;
 
 use larder_json_schema::{Effort, JsonSchema, SchemaError};
 use serde_json::Value;
 
-use super::CallError;
 use super::guest_calls::CallChecks;
 use crate::call_thread::move_to_long_call_thread;
 use crate::fault::timeout_fault;
 use crate::guest_config::{GuestConfig, Lease};
 use larder_model::input::Answer;
 use larder_model::tool::ToolResult;
+use larder_provider::{CallError, MAX_EFFORT, ToolValidation};
 use larder_runtime::deadline::with_deadline;
 
-/// Maximum effort of a validation: about a tenth of a second.
-pub const MAX_EFFORT: u64 = 10_000_000;
 /// Maximum effort of a validation on the thread that received the call: some tenths of a millisecond.
 const SHORT_EFFORT: u64 = 20_000;
 /// Maximum bytes of a structured result that are parsed on the thread that received the call.
 const SHORT_RESULT: usize = 64 << 10;
-
-/// The compiled schemas of a tool.
-#[derive(Debug, Clone)]
-pub struct ToolSchemas {
-    /// The schema of the tool's arguments.
-    pub input: Arc<JsonSchema>,
-    /// The schema of the tool's structured result.
-    pub output: Option<Arc<JsonSchema>>,
-}
-
-/// What is validated in a call of a tool.
-#[derive(Debug, Clone)]
-pub struct ToolValidation {
-    /// The name of the tool, for the log.
-    pub name: String,
-    /// The schemas.
-    pub schemas: ToolSchemas,
-    /// The arguments of the call.
-    pub arguments: Arc<Value>,
-}
 
 impl CallChecks<Answer<ToolResult>> for Option<ToolValidation> {
     async fn before(&self, lease: &Lease) -> Result<(), CallError> {
@@ -75,7 +52,7 @@ impl CallChecks<Answer<ToolResult>> for Option<ToolValidation> {
         let Some(validation) = self else {
             return Ok(answer);
         };
-        match validation.check_answer(config, &answer, deadline).await {
+        match check_answer(validation, config, &answer, deadline).await {
             Ok(()) => Ok(answer),
             Err(message) => {
                 config.log_omitted(&[format!("the tool `{}`: {message}", validation.name)]);
@@ -85,36 +62,32 @@ impl CallChecks<Answer<ToolResult>> for Option<ToolValidation> {
     }
 }
 
-impl ToolValidation {
-    /// Checks a successful result. If the tool has an output schema, the result must be structured.
-    async fn check_answer(
-        &self,
-        config: &GuestConfig,
-        answer: &Answer<ToolResult>,
-        deadline: Instant,
-    ) -> Result<(), String> {
-        let Answer::Complete(result) = answer else {
-            return Ok(());
-        };
-        let Some(output) = &self.schemas.output else {
-            return Ok(());
-        };
-        if result.is_error {
-            return Ok(());
-        }
-        let structured = result.structured.as_deref();
-        let structured =
-            structured.ok_or("it has an output schema, but returned no structured result")?;
-        if structured.get().len() > SHORT_RESULT {
-            move_to_long_call_thread().await;
-        }
-        let value: Value =
-            serde_json::from_str(structured.get()).map_err(|error| error.to_string())?;
-        let checked = validate(output, &value, config, deadline).await;
-        checked.map_err(|error| {
-            format!("its structured result does not match its output schema: {error}")
-        })
+/// Checks a successful result. If the tool has an output schema, the result must be structured.
+async fn check_answer(
+    validation: &ToolValidation,
+    config: &GuestConfig,
+    answer: &Answer<ToolResult>,
+    deadline: Instant,
+) -> Result<(), String> {
+    let Answer::Complete(result) = answer else {
+        return Ok(());
+    };
+    let Some(output) = &validation.schemas.output else {
+        return Ok(());
+    };
+    if result.is_error {
+        return Ok(());
     }
+    let structured = result.structured.as_deref();
+    let structured =
+        structured.ok_or("it has an output schema, but returned no structured result")?;
+    if structured.get().len() > SHORT_RESULT {
+        move_to_long_call_thread().await;
+    }
+    let value: Value = serde_json::from_str(structured.get()).map_err(|error| error.to_string())?;
+    let checked = validate(output, &value, config, deadline).await;
+    checked
+        .map_err(|error| format!("its structured result does not match its output schema: {error}"))
 }
 
 /// Validates a value. First tries the effort of a short call. If that is not enough, validates the value again on a

@@ -9,9 +9,10 @@ use larder_model::name::{ProviderName, TeamName};
 use larder_model::policy::Grant;
 use larder_model::resource::Match;
 use larder_model::uri::Uri;
+use larder_provider::signal_channel;
 use larder_runtime::drain::Drain;
+use larder_sandbox::Sandbox;
 use larder_sandbox::provider::{Breakdown, Phase, Provider};
-use larder_sandbox::{Sandbox, signal_channel};
 use larder_uri_template::Variable;
 use serde_json::json;
 
@@ -43,28 +44,22 @@ pub(crate) fn run(files: &[String]) {
     let drain = Drain::new();
     let sandbox = Arc::new(Sandbox::new(&super::config().sandbox, &drain).expect("a sandbox"));
     for file in files.iter().map(Path::new) {
-        let reads = runtime.block_on(measure(&sandbox, file));
+        let reads = runtime.block_on(measure(&sandbox, &drain, file));
         let name = file.file_stem().unwrap_or_default().to_string_lossy();
         println!("{}", line(&name, &reads));
     }
 }
 
-async fn measure(sandbox: &Arc<Sandbox>, file: &Path) -> Vec<Breakdown> {
+async fn measure(sandbox: &Arc<Sandbox>, drain: &Drain, file: &Path) -> Vec<Breakdown> {
     let component = std::fs::read(file).expect("a component");
     let team = TeamName::default_team();
     let compiled = sandbox
         .compile(&team, component.into())
         .await
         .expect("a provider");
-    let provider = Provider::new(
-        ProviderName::parse("example").expect("a name"),
-        team,
-        compiled,
-        Arc::<Grant>::default(),
-        sandbox.clone(),
-        signal_channel().0,
-        None,
-    );
+    let name = ProviderName::parse("example").expect("a name");
+    let parts = super::provider_parts(name, Grant::default(), signal_channel().0, drain);
+    let provider = Provider::new(parts, compiled, sandbox.clone());
     let uri = Uri::parse(&TEMPLATE.replace("{version}", VERSION)).expect("a URI");
     let version = Variable::new("version", VERSION);
     let matched = Match {

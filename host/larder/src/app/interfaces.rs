@@ -7,7 +7,7 @@ use super::App;
 use larder_core::catalog::Offer;
 use larder_model::policy::Permit;
 use larder_model::{prompt, settings, tool};
-use larder_sandbox::provider::{CallError, ListPage, Provider};
+use larder_provider::{CallError, ListPage};
 
 /// The optional interfaces of a provider. None means that the provider does not export the interface, or that a call
 /// failed.
@@ -123,19 +123,20 @@ impl App {
 
 impl Interfaces {
     async fn of(offer: &Offer) -> Self {
-        let provider: &Provider = &offer.provider;
+        let provider = &offer.provider;
+        let implemented = provider.interfaces();
         let mut interfaces = Self {
-            search: provider.supports_search(),
+            search: implemented.search,
             ..Self::default()
         };
-        if provider.supports_tools() {
+        if implemented.tools {
             interfaces.tools = interfaces.accept("tools", provider.all_tools().await, Tool::of);
         }
-        if provider.supports_prompts() {
+        if implemented.prompts {
             interfaces.prompts =
                 interfaces.accept("prompts", provider.all_prompts().await, Prompt::of);
         }
-        if provider.supports_settings() {
+        if implemented.settings {
             let settings = provider.declared_settings(Permit::for_host()).await;
             interfaces.settings = interfaces.accept("settings", settings, Setting::of);
         }

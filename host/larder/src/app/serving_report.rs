@@ -162,7 +162,7 @@ impl Provider {
             setting_warnings: setting_problems(offer, true),
             has_no_content: offer.entries.is_empty()
                 && offer.templates.is_empty()
-                && !(offer.provider.supports_tools() || offer.provider.supports_prompts()),
+                && !(offer.provider.interfaces().tools || offer.provider.interfaces().prompts),
             grant: offer.provider.grant().clone(),
         }
     }

@@ -25,9 +25,9 @@ use larder_core::source::Folder;
 use larder_key_value::{KeyValueStore, database_path};
 use larder_model::name::TeamName;
 use larder_model::policy::QuotaUsage;
+use larder_provider::{Engine, SignalSender};
 use larder_runtime::drain::Drain;
 use larder_runtime::health::Health;
-use larder_sandbox::{Sandbox, SignalSender};
 
 /// The running parts of one team.
 pub(super) struct Team {
@@ -55,7 +55,7 @@ pub(super) struct Team {
 /// The services that all teams share.
 #[derive(Clone)]
 pub(super) struct SharedServices {
-    pub(super) sandbox: Arc<Sandbox>,
+    pub(super) engine: Arc<dyn Engine>,
     /// The other replicas of this server; none if it has no replicas.
     pub(super) replicas: Option<Replicas>,
     pub(super) drain: Drain,
@@ -86,15 +86,15 @@ impl Team {
         let quota_usage = config.quota.map(|quota| Arc::new(QuotaUsage::new(quota)));
         let (writer, reader) = catalog::catalog(name, services.watched_uris);
         let notifier = writer.notifier();
-        writer.record_notifications(services.sandbox.metrics().events().clone());
+        writer.record_notifications(services.engine.metrics().events().clone());
         let TeamSources { sources, registry } =
             span.in_scope(|| TeamSources::new(folder, config.registry, &drain));
-        let sandbox = services.sandbox.clone();
+        let engine = services.engine.clone();
         let quota = quota_usage.clone();
         let reconcile = Reconciler::new(
             config.reconcile,
             sources,
-            sandbox,
+            engine,
             writer,
             quota,
             drain.clone(),

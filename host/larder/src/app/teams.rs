@@ -16,8 +16,8 @@ use larder_core::reconcile::ConfigHandle;
 use larder_model::name::TeamName;
 use larder_model::policy::QuotaUsage;
 use larder_model::text_index::TextIndex;
+use larder_provider::SignalSender;
 use larder_runtime::drain::Drain;
-use larder_sandbox::SignalSender;
 
 /// All teams that are served.
 pub(super) struct RunningTeams {

@@ -175,7 +175,7 @@ impl CommonParts {
 
     fn teams(&self, config: &Config, is_server: bool) -> RunningTeams {
         RunningTeams::new(SharedServices {
-            sandbox: self.sandbox.clone(),
+            engine: self.sandbox.clone(),
             replicas: self.replicas.clone(),
             drain: self.drains.server.clone(),
             health: self.health.clone(),

@@ -14,7 +14,7 @@ use crate::connect::ConnectError;
 use larder_author::{BindingsError, CasesError, DiskError, PackError, ScaffoldError};
 use larder_client::{ClientError, Revision};
 use larder_core::reconcile::ApprovalsError;
-use larder_sandbox::Rejection;
+use larder_provider::Rejection;
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CommandError {

@@ -8,6 +8,7 @@ mod auth;
 mod cluster;
 mod compiler;
 mod connections;
+pub(super) mod grant_request_file;
 mod log_filter;
 mod memory;
 mod own_files;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::grant_request::parse_with;
+use super::convert::grant_request_file::parse_with;
 
 /// A variable of the server that no request may reveal.
 const SECRET: &str = "value-of-a-variable";

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use larder_core::gateway::Error;
 use larder_model::name::ProviderName;
 use larder_model::policy::{Access, Dir, Quota};
+use larder_provider::Signal;
 use larder_runtime::drain::Drain;
-use larder_sandbox::Signal;
 use serde_json::Value;
 use tempfile::TempDir;
 

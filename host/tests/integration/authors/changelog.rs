@@ -8,17 +8,18 @@ use std::sync::Arc;
 use expect_test::{Expect, expect};
 use larder_model::input::{Answer, InputResponse, ProvidedInput};
 use larder_model::message::{Block, BlockValue};
-use larder_model::name::{ProviderName, TeamName};
+use larder_model::name::TeamName;
 use larder_model::policy::{Grant, Permit};
 use larder_model::prompt::{ArgumentQuery, PromptRequest, PromptResult};
 use larder_model::resource::{Body, Completion};
 use larder_model::search::SearchQuery;
 use larder_model::tool::{ToolCall, ToolName, ToolResult};
+use larder_provider::{CallError, signal_channel};
 use larder_runtime::drain::Drain;
-use larder_sandbox::provider::{CallError, Provider};
-use larder_sandbox::{Sandbox, signal_channel};
+use larder_sandbox::Sandbox;
+use larder_sandbox::provider::Provider;
 
-use crate::support::harness::{anonymous_call, sandbox_config};
+use crate::support::harness::{anonymous_call, provider_parts, sandbox_config};
 
 /// Makes calls of all kinds, and compares the results.
 pub(crate) async fn check(component: &[u8]) {
@@ -30,15 +31,8 @@ pub(crate) async fn check(component: &[u8]) {
         .await
         .unwrap();
     let (sender, _signals) = signal_channel();
-    let provider = Provider::new(
-        ProviderName::parse("changelog").unwrap(),
-        team,
-        compiled,
-        Arc::new(Grant::default()),
-        sandbox,
-        sender,
-        None,
-    );
+    let parts = provider_parts("changelog", Grant::default(), sender, &drain);
+    let provider = Provider::new(parts, compiled, sandbox);
     let mut session = Session {
         provider,
         output: String::new(),

@@ -11,17 +11,20 @@ use std::sync::Arc;
 
 use larder_model::input::Answer;
 use larder_model::message::{Block, BlockValue};
-use larder_model::name::{ProviderName, TeamName};
+use larder_model::name::TeamName;
 use larder_model::policy::{Grant, Permit};
 use larder_model::prompt::{PromptRequest, PromptResult};
 use larder_model::resource::{Body, Call};
 use larder_model::search::SearchQuery;
 use larder_model::tool::{ToolCall, ToolName, ToolResult};
+use larder_provider::{
+    CallError, ListPage, OptionalInterfaces, Provider as _, SignalReceiver, signal_channel,
+};
 use larder_runtime::drain::Drain;
-use larder_sandbox::provider::{CallError, ListPage, Provider};
-use larder_sandbox::{Sandbox, SignalReceiver, signal_channel};
+use larder_sandbox::Sandbox;
+use larder_sandbox::provider::Provider;
 
-use crate::support::harness::{anonymous_call, component_path, sandbox_config};
+use crate::support::harness::{anonymous_call, component_path, provider_parts, sandbox_config};
 
 /// A provider without a server.
 struct TestProvider {
@@ -39,8 +42,8 @@ async fn load(guest: &str, change: impl FnOnce(&mut Grant)) -> TestProvider {
     let mut grant = Grant::default();
     change(&mut grant);
     let (sender, signals) = signal_channel();
-    let name = ProviderName::parse(guest).unwrap();
-    let provider = Provider::new(name, team, compiled, Arc::new(grant), sandbox, sender, None);
+    let parts = provider_parts(guest, grant, sender, &drain);
+    let provider = Provider::new(parts, compiled, sandbox);
     TestProvider {
         provider,
         signals,
@@ -159,22 +162,19 @@ fn page<T>(page: Result<ListPage<T>, CallError>, name: impl Fn(&T) -> String) ->
 
 #[tokio::test]
 async fn finds_the_interfaces_of_a_component() {
-    let supports = |loaded: &TestProvider| {
-        let provider = &loaded.provider;
-        [
-            provider.supports_tools(),
-            provider.supports_prompts(),
-            provider.supports_search(),
-            provider.supports_settings(),
-            provider.supports_versions(),
-        ]
-    };
+    let interfaces = |loaded: &TestProvider| loaded.provider.facts().interfaces;
     assert_eq!(
-        supports(&interactive().await),
-        [true, true, true, true, false]
+        interfaces(&interactive().await),
+        OptionalInterfaces {
+            tools: true,
+            prompts: true,
+            search: true,
+            settings: true,
+            versions: false,
+        }
     );
     let echo = load("echo", |_| {}).await;
-    assert_eq!(supports(&echo), [false; 5]);
+    assert_eq!(interfaces(&echo), OptionalInterfaces::default());
     let failed =
         |interface: &str| CallError::Failed(format!("it does not implement `{interface}`"));
     assert_eq!(

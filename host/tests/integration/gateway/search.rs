@@ -233,7 +233,7 @@ async fn a_search_that_fails_repeatedly_is_not_called_for_a_while() {
         assert_eq!(page.incomplete, ["a"]);
     }
     let provider = server.reader.snapshot().offers()[0].provider.clone();
-    assert!(provider.search_circuit_open_for().is_some());
+    assert!(provider.circuits().search_open_for.is_some());
     let page = search(&server.gateway, &anonymous_call(), &query("x")).await;
     assert_eq!(
         (

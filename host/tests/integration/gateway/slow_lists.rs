@@ -87,7 +87,7 @@ async fn a_list_that_hangs_repeatedly_is_not_called_for_a_while() {
     };
     let provider = server.reader.snapshot().offers()[1].provider.clone();
     lists().await;
-    assert!(provider.list_circuit_open_for().is_some());
+    assert!(provider.circuits().list_open_for.is_some());
     for page in lists().await {
         assert_eq!(
             (page.items.len(), &page.incomplete[..]),
@@ -101,7 +101,7 @@ async fn a_list_that_hangs_repeatedly_is_not_called_for_a_while() {
         (5, 5)
     );
     // Nothing is wrong with reads.
-    assert_eq!(provider.circuit_open_for(), None);
+    assert_eq!(provider.circuits().calls_open_for, None);
     let uri = crate::support::harness::parse_uri("personal://ann/a");
     assert!(
         server

@@ -15,8 +15,9 @@ use bytes::Bytes;
 use larder::app::App;
 use larder::config::Overrides;
 use larder_model::name::TeamName;
+use larder_provider::Rejection;
 use larder_runtime::drain::Drain;
-use larder_sandbox::{CacheLocation, CompilerConfig, Rejection, Sandbox, SetUpError};
+use larder_sandbox::{CacheLocation, CompilerConfig, Sandbox, SetUpError};
 use tempfile::TempDir;
 
 use crate::support::harness::{

@@ -4,9 +4,10 @@
 use std::path::Path;
 
 use larder_model::name::TeamName;
+use larder_provider::HashedComponent;
 use larder_runtime::drain::Drain;
 use larder_runtime::file_fingerprint::FileFingerprint;
-use larder_sandbox::{HashedComponent, Sandbox};
+use larder_sandbox::Sandbox;
 
 use crate::support::harness::{
     SLOW_WAIT, TestServer, TestServerBuilder, component_path, eventually_within, sandbox_config,

@@ -20,6 +20,7 @@ use larder_model::name::{ProviderName, TeamName, Teams};
 use larder_model::policy::{ApprovalMode, Bounds, Ceiling, Grant, Quota, QuotaUsage};
 use larder_model::resource::{Body, Call, Caller, ReadResult};
 use larder_model::uri::Uri;
+use larder_provider::{GrantSources, ProviderParts, SignalSender};
 use larder_runtime::drain::Drain;
 use larder_runtime::health::Health;
 use larder_runtime::metrics::Metrics;
@@ -128,7 +129,7 @@ pub(crate) struct TestServer {
     reconciler: Option<Reconciler>,
     notifier: Notifier,
     replicas: Arc<dyn TeamReplicas>,
-    pub(crate) signals: sandbox::SignalSender,
+    pub(crate) signals: SignalSender,
     pub(crate) quota_usage: Option<Arc<QuotaUsage>>,
     pub(crate) folder: TempDir,
     /// The plugins folder: `folder` itself, or a path in it.
@@ -196,6 +197,25 @@ pub(crate) fn shared_gateway(servers: &[&TestServer], page_size: u32) -> Gateway
 /// Parses a URI of a test.
 pub(crate) fn parse_uri(text: &str) -> Uri {
     Uri::parse(text).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// What a provider of the default team has beside its component, without the services of a server.
+pub(crate) fn provider_parts(
+    name: &str,
+    grant: Grant,
+    signals: SignalSender,
+    drain: &Drain,
+) -> ProviderParts {
+    ProviderParts {
+        name: ProviderName::parse(name).unwrap(),
+        team: TeamName::default_team(),
+        grant: Arc::new(grant),
+        grant_sources: GrantSources::default(),
+        signals,
+        quota_usage: None,
+        key_value: None,
+        drain: drain.clone(),
+    }
 }
 
 /// A call by a caller of the default team without a name.

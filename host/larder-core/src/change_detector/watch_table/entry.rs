@@ -8,7 +8,7 @@ use crate::catalog::{Catalog, Route};
 use crate::change_detector::known_content::KnownContent;
 use larder_model::name::ProviderName;
 use larder_model::uri::Uri;
-use larder_sandbox::provider::Provider;
+use larder_provider::Provider;
 
 /// Hints arrive later than the changes. A hint within this time after the first answer may concern a change that this
 /// answer already contains. A client that read the content earlier has not seen that change. An unnecessary
@@ -56,7 +56,7 @@ pub(super) struct InFlight {
 #[derive(Debug, Clone)]
 pub(super) struct OwningRevision {
     pub(super) name: ProviderName,
-    pub(super) provider: Weak<Provider>,
+    pub(super) provider: Weak<dyn Provider>,
 }
 
 impl PartialEq for OwningRevision {
@@ -165,7 +165,7 @@ impl OwningRevision {
     /// Returns `None` if the revision was unloaded.
     pub(super) fn check_method(&self) -> Option<CheckMethod> {
         let provider = self.provider.upgrade()?;
-        Some(if provider.supports_versions() {
+        Some(if provider.interfaces().versions {
             CheckMethod::Version
         } else {
             CheckMethod::Read

@@ -1,10 +1,10 @@
-use std::sync::Weak;
-
 use super::entry::EARLY_HINT_WINDOW;
 use super::provider_queue::{BATCH_SIZE, MAX_PAUSE};
 use super::*;
 use crate::catalog::ContentFingerprint;
+use larder_model::policy::Grant;
 use larder_model::uri::Uri;
+use larder_provider::fake::FakeContent;
 
 fn watched(n: usize) -> Uri {
     Uri::parse(&format!("x:{n}")).unwrap()
@@ -99,11 +99,13 @@ fn a_hint_before_the_first_answer_notifies() {
 /// Sends a hint that was observed at this time.
 fn hint(table: &mut WatchTable, since: Instant) {
     let provider = ProviderName::parse("p").unwrap();
+    let gone = FakeContent::default().provider("p", Grant::default());
     let entry = table.entries.get_mut(&watched(0)).unwrap();
     entry.owners = vec![OwningRevision {
         name: provider.clone(),
-        provider: Weak::new(),
+        provider: Arc::downgrade(&gone),
     }];
+    drop(gone);
     table.hint(&provider, since);
     table.entries.get_mut(&watched(0)).unwrap().owners = vec![];
     table.queue(None).due.insert(watched(0));

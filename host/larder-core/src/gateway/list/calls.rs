@@ -18,7 +18,7 @@ use super::page::{Continuation, Room};
 use crate::catalog::Offer;
 use larder_model::policy::{Permit, TimeLimit};
 use larder_model::resource::{Call, Entry, Freshness};
-use larder_sandbox::provider::{CallError, ListQuery};
+use larder_provider::{CallError, ListQuery};
 
 /// How long one page waits for providers, unless the page begins within the list of a provider.
 const PAGE_TIME: Duration = Duration::from_secs(1);

@@ -19,8 +19,8 @@ use larder_model::policy::{Permit, TimeLimit};
 use larder_model::resource::{Call, Entry};
 use larder_model::search::SearchQuery;
 use larder_model::uri::Uri;
+use larder_provider::{CallError, ListPage, ListQuery};
 use larder_runtime::memory_budget::{MemoryBudget, MemoryCharge, MemoryUse};
-use larder_sandbox::provider::{CallError, ListPage, ListQuery};
 
 /// How long a search waits for providers.
 pub(super) const SEARCH_TIME: Duration = Duration::from_secs(1);
@@ -123,7 +123,7 @@ impl<'a> SearchCalls<'a> {
             return Err(CallError::Busy);
         }
         offer.provider.check_byte_quota()?;
-        if offer.provider.supports_search() {
+        if offer.provider.interfaces().search {
             self.search(view, team, offer).await
         } else {
             self.own_list(offer).await
@@ -239,7 +239,7 @@ impl<'a> SearchCalls<'a> {
 
 /// Whether a provider is called for a search. The lists of all other providers are in the catalog.
 fn is_called(offer: &Offer) -> bool {
-    offer.provider.supports_search() || offer.is_personal()
+    offer.provider.interfaces().search || offer.is_personal()
 }
 
 impl Answers {

@@ -8,9 +8,8 @@ use super::{LoadJob, LoadResult, Loader, Outcome, Revision};
 use crate::source::{Artifact, Blob, BlobRevision, FetchOutcome, SignedSubject};
 use larder_model::name::Digest;
 use larder_model::policy::Grant;
+use larder_provider::{CachedComponent, HashedComponent, LoadError};
 use larder_runtime::file_fingerprint::FileFingerprint;
-use larder_sandbox::provider::LoadError;
-use larder_sandbox::{CachedComponent, HashedComponent};
 
 /// A component that was identified by its fingerprint is read after this delay, so that reading does not slow
 /// the start.
@@ -22,7 +21,7 @@ const REPLACEMENT_DELAY: Duration = Duration::from_secs(2);
 /// A component whose digest is known.
 pub(super) enum IdentifiedComponent {
     /// The file was read before and has not changed since.
-    Cached(CachedComponent),
+    Cached(Box<dyn CachedComponent>),
     Read(HashedComponent),
 }
 
@@ -58,7 +57,11 @@ impl Loader {
         if let Some(fingerprint) = fingerprint
             && !needs_bytes(desired)
             && fingerprint.size() <= grant.limits.component_size
-            && let Some(cached) = self.sandbox.find_cached(&self.team, fingerprint).await
+            && let Some(cached) = self
+                .engine
+                .clone()
+                .find_cached(&self.team, fingerprint)
+                .await
         {
             return Ok(IdentifiedComponent::Cached(cached));
         }
@@ -66,7 +69,7 @@ impl Loader {
         if let Some(fingerprint) = fingerprint.filter(FileFingerprint::is_settled)
             && self.is_unchanged(component).await
         {
-            self.sandbox
+            self.engine
                 .record_digest(fingerprint, hashed.digest())
                 .await;
         }
@@ -116,7 +119,7 @@ impl Loader {
             component = artifact.origin,
             "the component changed although its file fingerprint did not; loading it again"
         );
-        self.sandbox.forget_digest(fingerprint).await;
+        self.engine.forget_digest(fingerprint).await;
         let outcome = Outcome::Unchanged(revision);
         let began = Instant::now();
         self.send_result(LoadResult::new(

@@ -16,7 +16,7 @@ use larder_model::name::{Digest, ProviderName, TeamName};
 use larder_model::policy::{ApprovalMode, Grant};
 use larder_model::prompt::Prompt;
 use larder_model::tool::{Tool, ToolName};
-use larder_sandbox::provider::{LoadError, ProbeResult, Provider};
+use larder_provider::{LoadError, ProbeResult, Provider};
 
 /// Tools, divided into those that clients can use and others.
 #[derive(Default)]
@@ -71,16 +71,20 @@ impl Loader {
     pub(super) async fn offer(
         &self,
         mut probed: ProbeResult,
-        provider: Arc<Provider>,
+        provider: Arc<dyn Provider>,
         revision: &Revision,
         requests: BTreeSet<String>,
     ) -> Result<Outcome, LoadError> {
-        let tools = std::mem::take(&mut probed.tools);
-        let prompts = std::mem::take(&mut probed.prompts);
+        let grant = revision.config.grant.clone();
+        let mut tools = std::mem::take(&mut probed.tools);
+        tools.retain(|tool| grant.tools.allows(tool.name.as_str()));
+        let mut prompts = std::mem::take(&mut probed.prompts);
+        if !grant.prompts {
+            prompts.clear();
+        }
         let mut selected = self.select_tools(provider.name(), tools, revision).await?;
         let is_incomplete = selected.is_incomplete();
         let lines = std::mem::take(&mut selected.lines);
-        let grant = revision.config.grant.clone();
         let compile = move || CompiledDefinitions::new(selected, prompts, &grant);
         let compiled = self.threads.run(compile).await;
         let compiled = compiled.map_err(|error| LoadError::Unreadable(error.to_string()))?;

@@ -8,8 +8,8 @@ use crate::source::{Blob, FetchOutcome};
 use larder_model::name::ProviderName;
 use larder_model::policy::{Grant, GrantRequest, OwnFiles, grant_lines};
 use larder_model::size;
+use larder_provider::{GrantSources, LoadError};
 use larder_runtime::history::{Event, EventKind};
-use larder_sandbox::provider::{GrantSources, LoadError};
 
 /// Size limit of a component's grant request file in bytes.
 pub const MAX_GRANT_REQUEST_SIZE: u64 = 64 << 10;
@@ -61,7 +61,7 @@ impl Loader {
         let event = Event::new(EventKind::Approval, MESSAGE)
             .of_team(&self.team)
             .of_provider(provider);
-        self.sandbox
+        self.engine
             .metrics()
             .events()
             .record(event.with("line", line));

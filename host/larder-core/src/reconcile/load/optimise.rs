@@ -8,8 +8,7 @@ use super::Loader;
 use crate::source::Blob;
 use larder_model::name::{Digest, ProviderName};
 use larder_model::policy::Grant;
-use larder_sandbox::provider::{LoadError, Provider};
-use larder_sandbox::{CompileJob, CompiledComponent, Priority};
+use larder_provider::{CompileJob, CompiledComponent, LoadError, Priority, Provider};
 
 /// The delays before further attempts. A failure may have a temporary cause, such as a busy machine.
 const RETRY_DELAYS: [Duration; 3] = [
@@ -21,14 +20,14 @@ const RETRY_DELAYS: [Duration; 3] = [
 impl Loader {
     /// Compiles the component of a provider with optimisation, and lets the provider use the code. Tries again if the
     /// compilation fails.
-    pub(super) async fn optimise(&self, component: &Blob, provider: Weak<Provider>) {
+    pub(super) async fn optimise(&self, component: &Blob, provider: Weak<dyn Provider>) {
         tokio::select! {
             () = self.drain.stopping() => {}
             () = self.optimise_with_retries(component, &provider) => {}
         }
     }
 
-    async fn optimise_with_retries(&self, component: &Blob, provider: &Weak<Provider>) {
+    async fn optimise_with_retries(&self, component: &Blob, provider: &Weak<dyn Provider>) {
         let mut delays = RETRY_DELAYS.into_iter();
         while let Err(error) = self.optimise_in_turn(component, provider).await {
             // Without the provider, the code is not needed any more.
@@ -58,7 +57,7 @@ impl Loader {
     async fn optimise_in_turn(
         &self,
         component: &Blob,
-        provider: &Weak<Provider>,
+        provider: &Weak<dyn Provider>,
     ) -> Result<(), LoadError> {
         let _permit = self.optimise_permit.acquire().await;
         // If this is none, the provider was removed or has another revision.
@@ -86,10 +85,10 @@ impl Loader {
         name: &ProviderName,
         digest: Digest,
         grant: &Grant,
-    ) -> Result<Option<CompiledComponent>, LoadError> {
+    ) -> Result<Option<Box<dyn CompiledComponent>>, LoadError> {
         // Another provider may have the same component.
-        if let Some(cached) = self.sandbox.find_optimised(&self.team, digest).await {
-            return Ok(Some(self.sandbox.link(cached)?));
+        if let Some(cached) = self.engine.clone().find_optimised(&self.team, digest).await {
+            return Ok(Some(cached.link()?));
         }
         let hashed = self.read(component, grant).await?;
         if hashed.digest() != digest {
@@ -100,7 +99,7 @@ impl Loader {
             provider: Some(name),
             priority: Priority::Optimisation,
         };
-        let (cached, _) = self.sandbox.compile_for(&job, hashed).await?;
-        Ok(Some(self.sandbox.link(cached)?))
+        let compilation = self.engine.clone().compile(job, hashed).await?;
+        Ok(Some(compilation.component.link()?))
     }
 }

@@ -7,7 +7,7 @@ use super::{DesiredComponent, Loader, Outcome, PreviousRevisions, Revision};
 use crate::catalog::PendingApproval;
 use larder_model::name::{Digest, ProviderName, TeamName};
 use larder_model::policy::{ApprovalMode, GrantRequest};
-use larder_sandbox::provider::LoadError;
+use larder_provider::LoadError;
 
 impl Loader {
     /// Returns whether everything that the serving revision has is still granted or approved, and whether its signer is

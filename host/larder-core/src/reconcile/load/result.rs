@@ -9,9 +9,8 @@ use super::super::phases::PhaseTimer;
 use crate::catalog::{Definitions, PendingApproval};
 use larder_model::name::Digest;
 use larder_model::signature::Signer;
+use larder_provider::{LoadError, Priority, ProbeResult, Provider};
 use larder_runtime::metrics;
-use larder_sandbox::Priority;
-use larder_sandbox::provider::{LoadError, ProbeResult, Provider};
 
 /// Identifies a revision: the component's digest and its configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,7 +80,7 @@ impl Outcome {
     }
 
     /// The new provider, if its code is to be replaced by optimised code.
-    pub(super) fn unoptimised_provider(&self) -> Option<Weak<Provider>> {
+    pub(super) fn unoptimised_provider(&self) -> Option<Weak<dyn Provider>> {
         match self {
             Self::Offer(loaded) if loaded.provider.needs_optimised_code() => {
                 Some(Arc::downgrade(&loaded.provider))
@@ -93,7 +92,7 @@ impl Outcome {
 
 /// A revision that works.
 pub(in crate::reconcile) struct LoadedProvider {
-    pub(in crate::reconcile) provider: Arc<Provider>,
+    pub(in crate::reconcile) provider: Arc<dyn Provider>,
     pub(in crate::reconcile) probed: ProbeResult,
     /// The tools and prompts that clients can use.
     pub(in crate::reconcile) definitions: Definitions,

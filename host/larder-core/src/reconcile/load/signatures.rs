@@ -10,7 +10,7 @@ use super::Loader;
 use super::component::IdentifiedComponent;
 use crate::source::{Signatures, SignedSubject};
 use larder_model::signature::{SignatureRejection, Signer};
-use larder_sandbox::provider::LoadError;
+use larder_provider::LoadError;
 
 impl Loader {
     /// Returns the trusted signers of an artifact. Fails if a signer is required and missing.

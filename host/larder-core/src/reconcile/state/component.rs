@@ -18,7 +18,7 @@ use crate::catalog::{Offer, PendingApproval, RejectedComponent};
 use crate::source::BlobRevision;
 use larder_model::name::Digest;
 use larder_model::signature::Signer;
-use larder_sandbox::provider::LoadError;
+use larder_provider::LoadError;
 
 /// Maximum number of omissions of one provider in a log line. `larder status` shows all omissions.
 const MAX_LOGGED_OMISSIONS: usize = 10;

@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
+use larder_provider::LoadError;
 use tokio::time::Instant;
-
-use larder_sandbox::provider::LoadError;
 
 /// First delay before a component is loaded again whose load succeeded and whose probe failed. The delay doubles each
 /// time.

@@ -2,8 +2,8 @@
 //! another, and their responses are sent together.
 
 use crate::Endpoint;
-use crate::dispatch::error;
 use crate::era::declares_version;
+use crate::error_message::error;
 use crate::message::{Message, Request};
 use crate::peer::Peer;
 use crate::protocol::{AcceptedRequest, RequestContext};

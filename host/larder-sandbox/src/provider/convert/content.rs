@@ -8,11 +8,11 @@ use super::resources::{body, body_size, entry, entry_size};
 use super::texts::{self, last_modified};
 use super::{MAX_ITEM_BYTES, check_result_count};
 use crate::bindings::larder::provider::interaction_types as wit;
-use crate::provider::CallError;
 use crate::provider::omissions::Omissions;
 use larder_model::format::is_media_type;
 use larder_model::message::{Annotations, Block, BlockValue, EmbeddedResource, Media};
 use larder_model::size;
+use larder_provider::CallError;
 
 /// Maximum number of blocks in one result.
 pub(super) const MAX_BLOCKS: usize = 1_000;

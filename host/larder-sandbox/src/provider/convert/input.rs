@@ -8,10 +8,10 @@ use super::json;
 use super::names::{WORD_RULE, is_word, quoted};
 use super::pace::Pace;
 use crate::bindings::larder::provider::interaction_types as wit;
-use crate::provider::CallError;
 use crate::provider::omissions::Omissions;
 use larder_model::input::{InputMethod, InputRequest, InputRequired, InputResponse, ProvidedInput};
 use larder_model::size;
+use larder_provider::CallError;
 
 /// Maximum number of requests to the client at once.
 const MAX_REQUESTS: usize = 16;

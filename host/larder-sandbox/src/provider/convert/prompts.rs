@@ -13,10 +13,10 @@ use super::texts::{description, title};
 use super::{ListLimits, MAX_ITEM_BYTES, WitPage, list_page};
 use crate::bindings::exports::larder::provider::prompt_provider as wit;
 use crate::provider::omissions::Omissions;
-use crate::provider::{CallError, ListPage};
 use larder_model::input::Answer;
 use larder_model::policy::Secrets;
 use larder_model::prompt::{Argument, ArgumentQuery, Message, Prompt, PromptRequest, PromptResult};
+use larder_provider::{CallError, ListPage};
 
 /// Maximum length of the name of a prompt in bytes.
 const MAX_NAME: usize = 128;

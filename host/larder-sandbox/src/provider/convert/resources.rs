@@ -11,12 +11,12 @@ use super::{ListLimits, MAX_ITEM_BYTES, WitPage, check_result_count, list_page};
 use crate::bindings::exports::larder::provider::resource_provider as wit;
 use crate::bindings::larder::provider::provider_types as types;
 use crate::provider::omissions::Omissions;
-use crate::provider::{CallError, ListPage};
 use larder_model::policy::Secrets;
 use larder_model::resource::{
     Body, Content, Details, Entry, Freshness, Match, ReadResult, RenderCache, Template, Variable,
 };
 use larder_model::uri::Uri;
+use larder_provider::{CallError, ListPage};
 
 /// Maximum number of contents of one read.
 const MAX_CONTENTS: usize = 1_000;

@@ -3,10 +3,10 @@
 use super::check_result_count;
 use super::names::{WORD_RULE, is_word, quoted};
 use crate::bindings::exports::larder::provider::settings_provider as wit;
-use crate::provider::CallError;
 use crate::provider::omissions::Omissions;
 use larder_model::settings::{Declaration, Kind};
 use larder_model::size;
+use larder_provider::CallError;
 
 /// Maximum number of declared settings.
 const MAX_DECLARATIONS: usize = 256;

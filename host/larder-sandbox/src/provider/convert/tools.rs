@@ -14,11 +14,11 @@ use super::texts::{description, title};
 use super::{ListLimits, MAX_ITEM_BYTES, WitPage, json, list_page};
 use crate::bindings::exports::larder::provider::tool_provider as wit;
 use crate::provider::omissions::Omissions;
-use crate::provider::{CallError, ListPage};
 use larder_model::input::Answer;
 use larder_model::policy::Secrets;
 use larder_model::size;
 use larder_model::tool::{Hints, Tool, ToolCall, ToolName, ToolResult};
+use larder_provider::{CallError, ListPage};
 
 /// Maximum size of a JSON Schema in bytes.
 const MAX_SCHEMA: usize = 64 << 10;

@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use crate::guest_config::{GuestConfig, Lease};
-use crate::provider::CallError;
+use larder_provider::CallError;
 
 /// The checks of a call whose converted answer is a `T`.
 pub(in crate::provider) trait CallChecks<T>: Send + Sync {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::CallChecks;
 use crate::guest::{CallableGuest, GuestCall};
 use crate::guest_config::{GuestConfig, Lease};
-use crate::provider::CallError;
 use crate::state::GuestState;
+use larder_provider::CallError;
 use larder_runtime::memory_budget::{ChargeError, MemoryCharge, MemoryUse};
 
 /// Answers up to this size are not charged to the memory budget.

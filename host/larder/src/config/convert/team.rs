@@ -323,7 +323,7 @@ impl Conversion<'_> {
             scan_interval: global.scan_interval,
             missing_source_grace: global.missing_source_grace,
             own_files: Arc::new(self.own_files.clone()),
-            parse_grant_request: crate::config::grant_request::parse,
+            parse_grant_request: super::grant_request_file::parse,
             requires_settings: true,
             relative_to: team.plugins.clone(),
             approvals,

@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use larder_core::reconcile::ReconcilePass;
 use larder_model::policy::{Access, Dir};
-use larder_sandbox::provider::Provider;
+use larder_provider::Provider;
 
 use super::{component_file, start_running, start_with_first_revision};
 use crate::support::harness::{
@@ -16,7 +16,7 @@ use crate::support::harness::{
 };
 use crate::support::revision::{revision, text};
 
-fn provider(server: &TestServer, name: &str) -> Arc<Provider> {
+fn provider(server: &TestServer, name: &str) -> Arc<dyn Provider> {
     let catalog = server.reader.snapshot();
     let offer = catalog
         .offers()

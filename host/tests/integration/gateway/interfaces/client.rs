@@ -7,7 +7,7 @@ use larder_model::interaction::{Interaction, LogMessage, Severity};
 use larder_model::name::Teams;
 use larder_model::policy::{Grant, Secret};
 use larder_model::resource::{Call, Caller};
-use larder_sandbox::Signal;
+use larder_provider::Signal;
 use serde_json::json;
 use tokio::sync::mpsc;
 

@@ -7,9 +7,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use larder_model::name::{ProviderName, TeamName};
 use larder_model::policy::GuestLifetime;
-use larder_sandbox::{
-    CachedComponent, CompileJob, CompiledComponent, HashedComponent, Priority, Rejection, Sandbox,
-};
+use larder_provider::{CompileJob, HashedComponent, Priority, Rejection};
+use larder_sandbox::{CachedComponent, CompiledComponent, Sandbox};
 use serde_json::json;
 
 use super::{TestCompiler, pid, with_length};

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use bytes::Bytes;
 use larder_model::name::{Digest, ProviderName, TeamName};
-use larder_sandbox::{CompileJob, CompilePhases, HashedComponent, Priority, Sandbox};
+use larder_provider::{CompileJob, CompilePhases, HashedComponent, Priority};
+use larder_sandbox::Sandbox;
 
 use super::{TestCompiler, echo};
 use crate::support::harness::{SLOW_WAIT, component_path, eventually_within};

@@ -6,9 +6,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use larder_model::name::{Digest, ProviderName, TeamName};
 use larder_model::policy::GuestLifetime;
-use larder_sandbox::{
-    CompileJob, CompiledComponent, HashedComponent, Priority, Rejection, Sandbox,
-};
+use larder_provider::{CompileJob, HashedComponent, Priority, Rejection};
+use larder_sandbox::{CompiledComponent, Sandbox};
 use wasm_encoder::{
     CodeSection, ComponentImportSection, ComponentSection as _, ComponentTypeRef, CoreTypeSection,
     Function, FunctionSection, InstanceSection, Module, ModuleArg, ModuleSection, ModuleType,

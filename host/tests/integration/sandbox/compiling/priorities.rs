@@ -8,7 +8,8 @@ use bytes::Bytes;
 use larder::app::App;
 use larder::config::Overrides;
 use larder_model::name::TeamName;
-use larder_sandbox::{CacheLocation, CompileJob, HashedComponent, Priority, Rejection, Sandbox};
+use larder_provider::{CompileJob, HashedComponent, Priority, Rejection};
+use larder_sandbox::{CacheLocation, Sandbox};
 
 use super::{TestCompiler, echo, pid, slow_to_compile};
 use crate::support::harness::{SLOW_WAIT, eventually_within};

@@ -4,15 +4,46 @@ use std::collections::HashSet;
 
 use futures_util::future::BoxFuture;
 
-use super::{CallError, ListPage};
-use larder_model::resource::Scope;
+use super::CallError;
+use larder_model::resource::{Freshness, Scope};
 use larder_model::size;
 
 /// Maximum number of pages of one list that are requested after the first.
 const MAX_PAGES: usize = 64;
 
+/// One page of a list of a provider.
+#[derive(Debug)]
+pub struct ListPage<T> {
+    /// The entries or templates.
+    pub items: Vec<T>,
+    /// The provider's cursor for the next page.
+    pub next: Option<String>,
+    /// How long the page may be reused; none if the provider did not declare it.
+    pub freshness: Option<Freshness>,
+    /// What was omitted or changed, and why.
+    pub omitted: Vec<String>,
+    /// Names of files that the provider could not read, because they are not UTF-8.
+    pub unreadable_names: u64,
+    /// Bytes of text in the items.
+    pub bytes: u64,
+}
+
+/// A request for a page of a provider's list.
+#[derive(Debug, Clone, Default)]
+pub struct ListQuery {
+    /// The cursor of the page; none for the first page.
+    pub cursor: Option<String>,
+    /// The desired number of entries.
+    pub limit: u32,
+    /// Hint: only entries whose URIs have this prefix are needed.
+    pub uri_prefix: Option<String>,
+    /// Hint: only entries of this kind are needed.
+    pub kind: Option<String>,
+}
+
 impl<T> ListPage<T> {
-    pub(super) fn empty() -> Self {
+    /// A list without items.
+    pub fn empty() -> Self {
         Self {
             items: vec![],
             next: None,
@@ -23,14 +54,15 @@ impl<T> ListPage<T> {
         }
     }
 
-    pub(super) fn with_note(mut self, note: &str) -> Self {
+    /// Adds a note about what was omitted.
+    pub fn with_note(mut self, note: &str) -> Self {
         self.omitted.push(note.to_owned());
         self
     }
 
     /// Removes all items if the list depends on the caller. All clients see the same tools and prompts, because an
     /// operator approves them.
-    pub(super) fn without_personal(mut self, what: &str) -> Self {
+    pub fn without_personal(mut self, what: &str) -> Self {
         if self
             .freshness
             .is_some_and(|freshness| freshness.scope == Scope::Caller)
@@ -44,7 +76,7 @@ impl<T> ListPage<T> {
     }
 
     /// Removes items that have the same name as an earlier item. Each page already has no duplicates.
-    pub(super) fn keep_unique(&mut self, name: impl Fn(&T) -> String, what: &str) {
+    pub fn keep_unique(&mut self, name: impl Fn(&T) -> String, what: &str) {
         let mut names = HashSet::new();
         let before = self.items.len();
         self.items.retain(|item| names.insert(name(item)));
@@ -60,7 +92,7 @@ impl<T> ListPage<T> {
     }
 
     /// Adds the names that the provider could not read to the omissions.
-    pub(super) fn report_unreadable_names(&mut self) {
+    pub fn report_unreadable_names(&mut self) {
         let (names, them) = match self.unreadable_names {
             0 => return,
             1 => ("a file whose name is".to_owned(), "it"),
@@ -72,7 +104,7 @@ impl<T> ListPage<T> {
     }
 
     /// Removes the items after the first `count`, and reports that there are more.
-    pub(super) fn cut(&mut self, count: u32, what: &str) {
+    pub fn cut(&mut self, count: u32, what: &str) {
         let has_more = self.next.take().is_some() || self.items.len() > count as usize;
         self.items.truncate(count as usize);
         if has_more {
@@ -84,7 +116,7 @@ impl<T> ListPage<T> {
 }
 
 /// Requests pages until there are `enough` items, the list ends, or a limit is reached.
-pub(super) async fn fetch_pages<'a, T>(
+pub async fn fetch_pages<'a, T>(
     enough: u32,
     max_bytes: u64,
     mut page: impl FnMut(Option<String>, u32) -> BoxFuture<'a, Result<ListPage<T>, CallError>>,

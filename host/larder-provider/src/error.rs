@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use crate::Fault;
-use crate::bindings::larder::provider::provider_types::Error as WitError;
+use super::{Fault, FaultKind};
 use larder_model::policy::QuotaExceeded;
+use larder_runtime::metrics::Outcome;
 
 /// Why a call failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -65,24 +65,36 @@ impl CallError {
             _ => "",
         }
     }
-}
 
-impl From<WitError> for CallError {
-    fn from(error: WitError) -> Self {
-        /// Limits the length of an error text and makes it a single line.
-        fn line(text: String) -> String {
-            text.chars()
-                .filter(|c| !c.is_control())
-                .take(1_000)
-                .collect()
+    /// The outcome of a call that failed with this error.
+    pub fn outcome(&self) -> Outcome {
+        match self {
+            Self::NotFound => Outcome::NotFound,
+            Self::NotModified => Outcome::NotModified,
+            Self::Invalid(_) | Self::Refused(_) => Outcome::Invalid,
+            Self::Denied(_) => Outcome::Denied,
+            Self::Unavailable(_) => Outcome::Unavailable,
+            Self::Failed(_) => Outcome::Failed,
+            Self::Busy | Self::NoMemory | Self::QuotaExceeded(_) => Outcome::Busy,
+            Self::CircuitOpen(_) => Outcome::CircuitOpen,
+            Self::Fault(fault) => match fault.kind {
+                FaultKind::Cpu(_) => Outcome::Cpu,
+                FaultKind::Timeout(_) | FaultKind::CallerTimeout(_) => Outcome::Deadline,
+                FaultKind::Memory(_) => Outcome::Memory,
+                FaultKind::Table(_) => Outcome::Table,
+                FaultKind::Stack => Outcome::Stack,
+                FaultKind::Result(_) => Outcome::ResultSize,
+                FaultKind::Exit(_) => Outcome::Exit,
+                FaultKind::Contract(_) => Outcome::Contract,
+                FaultKind::Trap(_) => Outcome::Trap,
+                FaultKind::AddressSpace => Outcome::Unavailable,
+                FaultKind::NoCapacity | FaultKind::NoMemory => Outcome::Busy,
+            },
         }
-        match error {
-            WitError::NotFound => Self::NotFound,
-            WitError::NotModified => Self::NotModified,
-            WitError::Invalid(why) => Self::Invalid(line(why)),
-            WitError::Denied(why) => Self::Denied(line(why)),
-            WitError::Unavailable(why) => Self::Unavailable(line(why)),
-            WitError::Failed(why) => Self::Failed(line(why)),
-        }
+    }
+
+    /// The error of a call of an optional interface that the provider does not implement.
+    pub fn not_implemented(interface: &str) -> Self {
+        Self::Failed(format!("it does not implement `{interface}`"))
     }
 }

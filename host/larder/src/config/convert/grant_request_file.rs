@@ -3,10 +3,8 @@
 
 use std::path::Path;
 
-use super::convert;
-use super::file;
-use super::parser::{self, Source};
-use super::{Diagnostic, Env, ParseContext};
+use super::{Diagnostic, Env, ParseContext, Source, file, grant_request};
+use crate::config::{environment, parser};
 use larder_model::policy::GrantRequest;
 use larder_runtime::log_limit::shorten;
 
@@ -19,10 +17,14 @@ const MAX_PROBLEM: usize = 500;
 
 /// Parses the `NAME.toml` of a component in this folder. The error lists the problems in one line.
 pub fn parse(text: &str, folder: &Path) -> Result<GrantRequest, String> {
-    parse_with(text, folder, &super::environment())
+    parse_with(text, folder, &environment())
 }
 
-pub(super) fn parse_with(text: &str, folder: &Path, env: &Env) -> Result<GrantRequest, String> {
+pub(in crate::config) fn parse_with(
+    text: &str,
+    folder: &Path,
+    env: &Env,
+) -> Result<GrantRequest, String> {
     if text.len() > MAX_BYTES {
         return Err(format!("it is larger than {} KiB", MAX_BYTES >> 10));
     }
@@ -36,7 +38,7 @@ pub(super) fn parse_with(text: &str, folder: &Path, env: &Env) -> Result<GrantRe
     };
     let (raw, source, mut diagnostics): (file::GrantRequest, Source<'_>, _) =
         parser::parse(text, None).map_err(|diagnostics| list(&diagnostics))?;
-    let request = convert::grant_request(raw, &context, env, &source, &mut diagnostics);
+    let request = grant_request(raw, &context, env, &source, &mut diagnostics);
     if diagnostics.is_empty() {
         return Ok(request);
     }

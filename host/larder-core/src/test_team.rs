@@ -1,0 +1,82 @@
+//! A team of providers that a test creates, without sources and without an engine.
+
+use std::sync::Arc;
+
+use crate::catalog::{self, Catalog, Definitions, Offer, OfferedTool, Reader, Writer};
+use crate::gateway::{CacheConfig, Config, Gateway, PageSize};
+use larder_model::name::{TeamName, Teams};
+use larder_model::resource::{Call, Caller};
+use larder_provider::{Provider, SignalReceiver, signal_channel};
+
+/// A team, and a gateway that serves it.
+pub struct TestTeam {
+    /// The gateway.
+    pub gateway: Gateway,
+    /// Reads the catalog of the team.
+    pub reader: Reader,
+    /// Receives requests of the gateway to refresh lists.
+    pub signals: SignalReceiver,
+    _writer: Writer,
+}
+
+impl TestTeam {
+    /// Serves the lists that these providers return now, with pages of this size.
+    ///
+    /// # Panics
+    ///
+    /// If a provider cannot be probed, or if the schema of a tool is invalid.
+    pub async fn new(
+        providers: impl IntoIterator<Item = Arc<dyn Provider>>,
+        page_size: u32,
+    ) -> Self {
+        let mut offers = Vec::new();
+        for provider in providers {
+            offers.push(Arc::new(offer(provider).await));
+        }
+        let (mut writer, reader) = catalog::catalog(TeamName::default_team(), 100);
+        writer.publish(Catalog::new(offers, vec![], vec![]));
+        let (sender, signals) = signal_channel();
+        let config = Config {
+            page_size: PageSize {
+                resources: page_size,
+                templates: page_size,
+            },
+            instructions: None,
+            cache: CacheConfig {
+                bytes: 1 << 20,
+                entries: 100,
+            },
+            private: false,
+            shared_teams: vec![],
+        };
+        Self {
+            gateway: Gateway::new(config, [(reader.clone(), sender)]),
+            reader,
+            signals,
+            _writer: writer,
+        }
+    }
+
+    /// A caller of the team without a name.
+    pub fn caller() -> Caller {
+        Caller {
+            subject: None,
+            issuer: None,
+            teams: Teams::default_team(),
+            scopes: vec![],
+        }
+    }
+
+    /// A call by [`Self::caller`].
+    pub fn call() -> Arc<Call> {
+        Arc::new(Call::from_caller(Self::caller()))
+    }
+}
+
+async fn offer(provider: Arc<dyn Provider>) -> Offer {
+    let mut probed = provider.probe().await.expect("the lists of a provider");
+    let tools = std::mem::take(&mut probed.tools).into_iter();
+    let tools = tools.map(|tool| OfferedTool::new(tool, "").expect("a valid schema"));
+    let definitions = Definitions::new(tools.collect(), vec![]);
+    Offer::new(provider, probed, definitions, 1, 0)
+}

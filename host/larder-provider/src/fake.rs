@@ -1,0 +1,363 @@
+//! An engine and a provider without WebAssembly, for tests. A provider serves texts and tools that a test defines. A
+//! test can let its calls fail or wait, and sees which calls were made.
+
+mod engine;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant, SystemTime};
+
+use futures_util::future::BoxFuture;
+use larder_json_schema::Effort;
+use parking_lot::Mutex;
+use serde_json::value::RawValue;
+use tokio::sync::watch;
+
+pub use self::engine::FakeEngine;
+use super::{
+    CallError, CircuitStates, GrantSources, ListPage, ListQuery, LoadError, MAX_EFFORT,
+    OptionalInterfaces, ProbeResult, Provider, ProviderCall, ProviderFacts, ProviderParts,
+    ToolValidation, UriFilter, signal_channel,
+};
+use larder_model::input::Answer;
+use larder_model::message::{Block, BlockValue};
+use larder_model::name::{Digest, ProviderName, TeamName};
+use larder_model::policy::{Grant, Permit};
+use larder_model::resource::{
+    Body, Content, Details, Entry, Freshness, Match, ReadResult, RenderCache, Scope,
+};
+use larder_model::tool::{Hints, Tool, ToolCall, ToolName, ToolResult};
+use larder_model::uri::Uri;
+use larder_runtime::drain::Drain;
+use larder_runtime::metrics::Metrics;
+
+/// How long the lists and contents of fake providers may be reused.
+const FRESHNESS: Freshness = Freshness {
+    ttl: Duration::from_secs(60),
+    scope: Scope::Everyone,
+};
+
+/// What a fake provider serves, and how it behaves. Clones share one state, so that a test can change what a provider
+/// serves.
+#[derive(Debug, Clone, Default)]
+pub struct FakeContent(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    state: Mutex<State>,
+    /// Whether calls wait.
+    is_paused: watch::Sender<bool>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    texts: BTreeMap<String, String>,
+    tools: Vec<Tool>,
+    failure: Option<CallError>,
+    calls: Vec<String>,
+    running: usize,
+}
+
+impl FakeContent {
+    /// Adds a resource with this text, or replaces its text. The provider lists all its resources.
+    pub fn with_text(self, uri: &str, text: &str) -> Self {
+        self.0
+            .state
+            .lock()
+            .texts
+            .insert(uri.to_owned(), text.to_owned());
+        self
+    }
+
+    /// Adds a tool with this JSON Schema for its arguments. The tool returns its arguments as text.
+    ///
+    /// # Panics
+    ///
+    /// If the name or the JSON is invalid.
+    pub fn with_tool(self, name: &str, input_schema: &str) -> Self {
+        let tool = Tool {
+            name: ToolName::parse(name).expect("a name of a tool"),
+            title: None,
+            description: None,
+            input_schema: RawValue::from_string(input_schema.to_owned()).expect("JSON"),
+            output_schema: None,
+            hints: Hints::default(),
+            icons: vec![],
+            metadata: vec![],
+        };
+        self.0.state.lock().tools.push(tool);
+        self
+    }
+
+    /// From now on, calls fail with this error.
+    pub fn fail(&self, error: CallError) {
+        self.0.state.lock().failure = Some(error);
+    }
+
+    /// From now on, calls wait until [`Self::resume`] is called.
+    pub fn pause(&self) {
+        self.0.is_paused.send_replace(true);
+    }
+
+    /// Lets calls that wait continue.
+    pub fn resume(&self) {
+        self.0.is_paused.send_replace(false);
+    }
+
+    /// The calls that were made so far.
+    pub fn calls(&self) -> Vec<String> {
+        self.0.state.lock().calls.clone()
+    }
+
+    /// The number of calls that run now.
+    pub fn running(&self) -> usize {
+        self.0.state.lock().running
+    }
+
+    /// Creates a provider of the default team with this content.
+    ///
+    /// # Panics
+    ///
+    /// If the name is invalid.
+    pub fn provider(&self, name: &str, grant: Grant) -> Arc<dyn Provider> {
+        let parts = ProviderParts {
+            name: ProviderName::parse(name).expect("a name of a provider"),
+            team: TeamName::default_team(),
+            grant: Arc::new(grant),
+            grant_sources: GrantSources::default(),
+            signals: signal_channel().0,
+            quota_usage: None,
+            key_value: None,
+            drain: Drain::new(),
+        };
+        let digest = Digest::of(name.as_bytes());
+        Arc::new(self.provider_of(parts, digest, &Metrics::default()))
+    }
+
+    fn provider_of(&self, parts: ProviderParts, digest: Digest, metrics: &Metrics) -> FakeProvider {
+        static REVISIONS: AtomicU64 = AtomicU64::new(1);
+        FakeProvider {
+            facts: ProviderFacts {
+                metrics: metrics.provider(&parts.team, &parts.name),
+                digest,
+                revision: REVISIONS.fetch_add(1, Ordering::Relaxed),
+                since: SystemTime::now(),
+                name: parts.name,
+                team: parts.team,
+                grant: parts.grant,
+                grant_sources: parts.grant_sources,
+                interfaces: self.interfaces(),
+                quota_usage: parts.quota_usage,
+            },
+            content: self.clone(),
+        }
+    }
+
+    fn interfaces(&self) -> OptionalInterfaces {
+        OptionalInterfaces {
+            tools: !self.0.state.lock().tools.is_empty(),
+            ..OptionalInterfaces::default()
+        }
+    }
+
+    /// Makes a call. Ends when the future is dropped.
+    async fn call<T>(
+        &self,
+        call: String,
+        answer: impl FnOnce(&State) -> Result<T, CallError>,
+    ) -> Result<T, CallError> {
+        let _running = RunningCall::begin(&self.0.state, call);
+        // Fails only if the sender is dropped.
+        _ = self
+            .0
+            .is_paused
+            .subscribe()
+            .wait_for(|is_paused| !is_paused)
+            .await;
+        let state = self.0.state.lock();
+        match &state.failure {
+            Some(error) => Err(error.clone()),
+            None => answer(&state),
+        }
+    }
+}
+
+/// A call that runs until this value is dropped.
+struct RunningCall<'a>(&'a Mutex<State>);
+
+impl<'a> RunningCall<'a> {
+    fn begin(state: &'a Mutex<State>, call: String) -> Self {
+        let mut locked = state.lock();
+        locked.calls.push(call);
+        locked.running += 1;
+        Self(state)
+    }
+}
+
+impl Drop for RunningCall<'_> {
+    fn drop(&mut self) {
+        self.0.lock().running -= 1;
+    }
+}
+
+impl State {
+    fn entries(&self, from: usize, limit: u32) -> ListPage<Entry> {
+        let rest = self.texts.keys().skip(from);
+        let items: Vec<_> = rest.take(limit as usize).map(|uri| entry(uri)).collect();
+        let end = from + items.len();
+        ListPage {
+            next: (end < self.texts.len()).then(|| end.to_string()),
+            items,
+            freshness: Some(FRESHNESS),
+            ..ListPage::empty()
+        }
+    }
+
+    fn read(&self, uri: &Uri, known_version: Option<&str>) -> Result<ReadResult, CallError> {
+        let text = self.texts.get(uri.as_str()).ok_or(CallError::NotFound)?;
+        let version = Digest::of(text.as_bytes()).to_string();
+        if known_version == Some(&version) {
+            return Err(CallError::NotModified);
+        }
+        let content = Content {
+            uri: uri.clone(),
+            mime_type: Some("text/plain".into()),
+            body: Body::Text(text.clone()),
+            metadata: vec![],
+        };
+        Ok(ReadResult {
+            contents: Arc::new([content].into_iter().collect()),
+            version: Some(version),
+            freshness: FRESHNESS,
+            shared: false,
+        })
+    }
+}
+
+fn entry(uri: &str) -> Entry {
+    Entry {
+        uri: Uri::parse(uri).expect("a URI"),
+        name: uri.to_owned(),
+        title: None,
+        description: None,
+        mime_type: Some("text/plain".into()),
+        size: None,
+        version: None,
+        details: Details::default(),
+        rendered: RenderCache::default(),
+    }
+}
+
+/// A provider without WebAssembly.
+#[derive(Debug)]
+struct FakeProvider {
+    facts: ProviderFacts,
+    content: FakeContent,
+}
+
+impl Provider for FakeProvider {
+    fn facts(&self) -> &ProviderFacts {
+        &self.facts
+    }
+
+    fn circuits(&self) -> CircuitStates {
+        CircuitStates::default()
+    }
+
+    fn probe(&self) -> BoxFuture<'_, Result<ProbeResult, LoadError>> {
+        let probe = self.content.call("probe".into(), |state| {
+            let entries = state.entries(0, self.facts.grant.limits.catalog_entries);
+            Ok(ProbeResult {
+                title: None,
+                version: None,
+                summary: None,
+                instructions: None,
+                claims: vec![],
+                entries: entries.items,
+                next_cursor: entries.next,
+                templates: vec![],
+                tools: state.tools.clone(),
+                prompts: vec![],
+                freshness: FRESHNESS,
+                probed_at: Instant::now(),
+                omitted: vec![],
+                setting_problems: vec![],
+            })
+        });
+        let what = "its lists";
+        Box::pin(async move {
+            probe
+                .await
+                .map_err(|error| LoadError::Probe { what, error })
+        })
+    }
+
+    fn read<'a>(
+        &'a self,
+        _permit: Permit,
+        uri: &'a Uri,
+        _matched: Option<Match>,
+        known_version: Option<String>,
+        _may_return: UriFilter,
+    ) -> ProviderCall<'a, ReadResult> {
+        let call = format!("read {uri}");
+        let read = move |state: &State| state.read(uri, known_version.as_deref());
+        Box::pin(self.content.call(call, read))
+    }
+
+    fn match_uri<'a>(&'a self, _permit: Permit, uri: &'a Uri) -> ProviderCall<'a, Option<Match>> {
+        Box::pin(self.content.call(format!("match {uri}"), |_| Ok(None)))
+    }
+
+    fn list_for_caller(
+        &self,
+        _permit: Permit,
+        query: ListQuery,
+    ) -> ProviderCall<'_, ListPage<Entry>> {
+        let cursor = query.cursor.unwrap_or_default();
+        let from = cursor.parse().unwrap_or_default();
+        let list = move |state: &State| Ok(state.entries(from, query.limit));
+        Box::pin(self.content.call(format!("list {cursor}"), list))
+    }
+
+    fn call_tool(
+        &self,
+        _permit: Permit,
+        call: ToolCall,
+        validation: Option<ToolValidation>,
+    ) -> ProviderCall<'_, Answer<ToolResult>> {
+        Box::pin(async move {
+            if let Some(validation) = validation {
+                let input = &validation.schemas.input;
+                input
+                    .validate(&validation.arguments, &mut Effort::new(MAX_EFFORT))
+                    .map_err(|error| CallError::Refused(error.to_string()))?;
+            }
+            let name = format!("call {}", call.name);
+            let answer = |_: &State| Ok(Answer::Complete(text_result(call.arguments)));
+            self.content.call(name, answer).await
+        })
+    }
+
+    fn is_first_line(&self, _message: &'static str, _reason: &'static str, _subject: &str) -> bool {
+        true
+    }
+
+    fn log_omitted(&self, _notes: &[String]) {}
+}
+
+fn text_result(text: String) -> ToolResult {
+    let block = Block {
+        value: BlockValue::Text(text),
+        annotations: None,
+        metadata: vec![],
+    };
+    ToolResult {
+        content: vec![block],
+        structured: None,
+        is_error: false,
+        metadata: vec![],
+        held: None,
+    }
+}
