@@ -45,8 +45,8 @@ pub use self::issuer::{FetchError, Issuer};
 pub use self::operator::{EndpointCredentials, IssuedToken, TokenError};
 pub use self::reload::{ReloadReport, ReloadTrigger};
 pub use self::status::{
-    Grants, LastError, Memory, PendingApproval, Provider, RejectedComponent, Status, StoredValues,
-    Team,
+    DeniedRequest, Grants, LastError, Memory, PendingApproval, Provider, RejectedComponent, Status,
+    StoredValues, Team,
 };
 use larder_core::audit::AuditLog;
 use larder_core::catalog::{OfferedPrompt, OfferedTool, Reader};

@@ -373,6 +373,7 @@ impl Reconciler {
                 catalog
             });
         pass.record(&self.audit, &self.team);
+        pass.log_denied(&self.team);
         pass_events::record(pass, &self.team, self.loader.sandbox.metrics().events());
         self.report_components();
         if pass.unlisted_changes {

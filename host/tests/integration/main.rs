@@ -33,6 +33,7 @@ mod component_rejection;
 mod component_test;
 mod connect;
 mod definitions;
+mod denied_requests;
 mod dev;
 mod development;
 mod draining;
