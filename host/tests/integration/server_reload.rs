@@ -8,10 +8,12 @@ use serde_json::{Value, json};
 use crate::admin::AdminClient;
 use crate::harness::{SLOW_WAIT, component_path, eventually_within};
 use crate::http_server::meta;
+use crate::metrics::{parse_samples, sample_value};
 use crate::process::{WorkDir, http_client};
 use crate::subscriptions::Events;
 use larder_runtime::drain::Drain;
 
+const SUCCESSFUL: &str = "larder_config_last_reload_successful";
 const ADMIN: &str = "[admin]\nlisten = '127.0.0.1:0'\n";
 
 fn write(work_dir: &WorkDir, text: &str) {
@@ -28,6 +30,11 @@ fn start(guests: &str, text: &str) -> (WorkDir, AdminClient, String) {
     fs::copy(component_path("sleep"), work_dir.path("b/sleep.wasm")).unwrap();
     let (admin, url) = AdminClient::open(&work_dir);
     (work_dir, admin, url)
+}
+
+/// Returns the value of a metric.
+async fn metric(admin: &AdminClient, name: &str) -> f64 {
+    sample_value(&parse_samples(&admin.get("/metrics").await.1), name)
 }
 
 /// Runs `larder reload`, and returns its exit code and what it printed.
@@ -163,6 +170,8 @@ async fn what_needs_a_restart_is_reported() {
         json!(["server.guests"]),
         "`--listen` overrides the address"
     );
+    let pending = async || metric(&admin, "larder_config_pending_restart_keys").await;
+    assert_eq!(pending().await, 1.0);
     let shown = work_dir
         .larder(&format!("status --admin http://{}", admin.address()))
         .expect_success();
@@ -174,11 +183,17 @@ async fn what_needs_a_restart_is_reported() {
     reload(&work_dir, &admin);
     let status: Value = serde_json::from_str(&admin.get("/status").await.1).unwrap();
     assert_eq!(status["needs_restart"], json!([]));
+    assert_eq!(pending().await, 0.0);
 }
 
 #[tokio::test]
 async fn an_invalid_file_changes_nothing_and_is_reported() {
-    let (work_dir, admin, url) = start("echo", "[server]\nhosts = ['docs.example.com']\n");
+    let valid = "[server]\nhosts = ['docs.example.com']\n";
+    let (work_dir, admin, url) = start("echo", valid);
+    let succeeded = async || metric(&admin, SUCCESSFUL).await;
+    assert_eq!(succeeded().await, 1.0);
+    let at = "larder_config_last_reload_success_timestamp_seconds";
+    assert!(metric(&admin, at).await > 1.7e9);
     write(
         &work_dir,
         "[server]\nhosts = ['other.example.com']\ncolour = 'red'\n",
@@ -195,6 +210,13 @@ async fn an_invalid_file_changes_nothing_and_is_reported() {
         .larder(&format!("status --admin http://{}", admin.address()))
         .expect_success();
     assert!(status.contains("server.colour"), "{status}");
+    assert_eq!(succeeded().await, 0.0);
+    // The file is as it was, so there is nothing to apply.
+    write(&work_dir, valid);
+    eventually_within(SLOW_WAIT, "the file is in effect again", async || {
+        succeeded().await == 1.0
+    })
+    .await;
 }
 
 #[tokio::test]

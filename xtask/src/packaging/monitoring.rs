@@ -18,7 +18,7 @@ const RUNBOOK: &str = "docs/src/runbook.md";
 
 /// No server listens on the address of NATS, because a replica has its metrics also without a connection.
 const SERVER: &str = "[admin]\nlisten = \"127.0.0.1:0\"\n[cluster]\nnats = \"nats://127.0.0.1:1\"\nkey = [\"key\"]\n\
-                      [secret.key]\nfile = \"key\"\n";
+                      [secret.key]\nfile = \"key\"\n[audit]\nfile = \"audit.log\"\n";
 
 pub(crate) fn check(output: &Output) -> Result<Outcome> {
     if let Outcome::Skipped(reason) = tools::debian_package(output, "promtool", "prometheus")? {

@@ -17,6 +17,7 @@ use larder_model::name::TeamName;
 use larder_model::policy::QuotaUsage;
 use larder_model::text_index::TextIndex;
 use larder_runtime::drain::Drain;
+use larder_runtime::metrics::{ComputedFamily, Metrics};
 use larder_sandbox::SignalSender;
 
 /// All teams that are served.
@@ -120,6 +121,24 @@ impl RunningTeams {
             .iter()
             .filter_map(|(name, team)| Some((name.clone(), team.quota_usage.clone()?)))
             .collect()
+    }
+
+    /// Registers how many components cannot be checked at their registry.
+    pub(super) fn register_metrics(self: &Arc<Self>, metrics: &Metrics) {
+        let teams = Arc::downgrade(self);
+        let failing = ComputedFamily::gauges(move |samples| {
+            let Some(teams) = teams.upgrade() else {
+                return Ok(());
+            };
+            teams.lock().iter().try_for_each(|(name, team)| {
+                samples.gauge(&[("team", name.as_str())], team.registry.failing() as u64)
+            })
+        });
+        metrics.register(
+            "larder_registry_failing_components",
+            "Components whose last check at their registry failed",
+            failing,
+        );
     }
 
     /// Makes all teams scan their sources.
