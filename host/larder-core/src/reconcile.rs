@@ -113,9 +113,6 @@ impl Reconciler {
         let (load_events_sender, load_events) = mpsc::unbounded_channel();
         let team = config.team.clone();
         let scan_interval = config.scan_interval;
-        let max_providers = quota_usage.as_ref().map_or(usize::MAX, |quota_usage| {
-            quota_usage.quota().providers as usize
-        });
         let config_handle = ConfigHandle::new(config);
         let config_updates = config_handle.subscribe();
         let config = config_updates.borrow().clone();
@@ -125,9 +122,8 @@ impl Reconciler {
             load_events: load_events_sender,
             wake: config_handle.wake(),
         };
+        let desired_state = DesiredState::new(sources, config_updates, quota_usage.clone());
         let loader = Loader::new(&config, sandbox, quota_usage, drain.clone(), channels);
-        let mut desired_state = DesiredState::new(sources, config_updates);
-        desired_state.limit_components(max_providers);
         Self {
             scanner: SourceScanner::new(desired_state, drain.clone()),
             state_writer,

@@ -234,6 +234,37 @@ async fn a_reload_reads_changed_secrets() {
         "the file of the secret is read again: {text}"
     );
     assert!(text.contains("secret.key"), "{text}");
+    assert_eq!(metric(&admin, SUCCESSFUL).await, 0.0);
+}
+
+#[tokio::test]
+async fn the_quota_of_a_team_changes_without_a_restart() {
+    let team = |quota: &str| {
+        format!("[server]\nteams = ['a']\n[team.a]\nplugins = 'a'\nquota = {{ {quota} }}\n")
+    };
+    let (work_dir, admin, url) = start("", &team("requests = 1"));
+    let statuses = async || {
+        let mut statuses = Vec::new();
+        for _ in 0..20 {
+            statuses.push(read(&url, "echo://hello").await.0);
+        }
+        statuses
+    };
+    assert!(statuses().await.contains(&429));
+    fs::copy(component_path("sleep"), work_dir.path("a/other.wasm")).unwrap();
+    write(&work_dir, &team("requests = 100_000, providers = 1"));
+    assert_eq!(reload(&work_dir, &admin).0, Some(0));
+    let status: Value = serde_json::from_str(&admin.get("/status").await.1).unwrap();
+    assert_eq!(status["needs_restart"], json!([]));
+    assert!(statuses().await.iter().all(|status| *status == 200));
+    let served = async || metric(&admin, "larder_providers{team=\"a\"}").await;
+    let rejected = async || metric(&admin, "larder_rejected_components{team=\"a\"}").await;
+    eventually_within(SLOW_WAIT, "one of two is served", async || {
+        served().await == 1.0 && rejected().await == 1.0
+    })
+    .await;
+    write(&work_dir, &team("requests = 100_000, providers = 2"));
+    eventually_within(SLOW_WAIT, "both are served", async || served().await == 2.0).await;
 }
 
 #[tokio::test]

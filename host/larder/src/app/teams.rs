@@ -14,7 +14,7 @@ use larder_admin::TeamView;
 use larder_core::catalog::Reader;
 use larder_core::reconcile::ConfigHandle;
 use larder_model::name::TeamName;
-use larder_model::policy::QuotaUsage;
+use larder_model::policy::{Quota, QuotaUsage};
 use larder_model::text_index::TextIndex;
 use larder_runtime::drain::Drain;
 use larder_runtime::metrics::{ComputedFamily, Metrics};
@@ -75,6 +75,7 @@ impl RunningTeams {
             match teams.get(name) {
                 Some(team) => {
                     team.registry.update(config.registry.clone());
+                    team.set_quota(config.quota);
                     team.config_handle.update(config.reconcile.clone());
                 }
                 None => {
@@ -152,6 +153,15 @@ impl RunningTeams {
 }
 
 impl RunningTeam {
+    fn set_quota(&self, quota: Option<Quota>) {
+        let (Some(usage), Some(quota)) = (&self.quota_usage, quota) else {
+            return;
+        };
+        if usage.quota() != quota {
+            self.drain.spawn(usage.set(quota));
+        }
+    }
+
     /// Stops all tasks and calls of the team, and deletes the text in its full-text index.
     pub(super) async fn remove(self, grace: Duration) {
         self.drain.finish(grace).await;
