@@ -75,6 +75,12 @@ fn queries(dashboard: &Value) -> Vec<String> {
 /// Has promtool parse the queries of the dashboard, as recording rules.
 fn check_queries(output: &Output, work: &Path, queries: &[String]) -> Result<()> {
     ensure!(!queries.is_empty(), "the dashboard has no queries");
+    for query in queries {
+        ensure!(
+            !query.contains("by (provider"),
+            "several teams may have a provider of this name: {query}"
+        );
+    }
     let rules = queries.iter().enumerate().map(|(number, query)| {
         // The values that Grafana inserts.
         let query = query
