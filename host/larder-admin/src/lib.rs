@@ -45,8 +45,8 @@ pub use self::issuer::{FetchError, Issuer};
 pub use self::operator::{EndpointCredentials, IssuedToken, TokenError};
 pub use self::reload::{ReloadReport, ReloadTrigger};
 pub use self::status::{
-    Grants, LastError, Memory, PendingApproval, Provider, RejectedComponent, Status, StoredValues,
-    Team,
+    DeniedRequest, Grants, LastError, Memory, PendingApproval, Provider, RejectedComponent, Status,
+    StoredValues, Team,
 };
 use larder_core::audit::AuditLog;
 use larder_core::catalog::{OfferedPrompt, OfferedTool, Reader};
@@ -191,15 +191,14 @@ impl Admin {
         let authentication =
             Authentication::new(token, scope, is_local, sources.credentials.clone());
         let may_reload = is_local || authentication.requires_credential();
-        let catalog_metrics = metrics::of_catalogs(&sources.teams);
-        Self(Arc::new(Inner {
+        Self(Arc::new_cyclic(|this| Inner {
             host_policy,
             hosts: config.hosts.clone(),
             authentication,
             trusted_proxies: config.trusted_proxies.clone(),
             may_reload,
+            catalog_metrics: metrics::of_admin(this, &sources),
             sources,
-            catalog_metrics,
             streams: Arc::new(Semaphore::new(api::STREAMS)),
             drain,
         }))

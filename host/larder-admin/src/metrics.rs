@@ -1,5 +1,7 @@
 //! The path `/metrics`, and the metrics of the catalogs.
 
+use std::sync::Weak;
+
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use http::StatusCode;
@@ -7,7 +9,7 @@ use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
 use tokio::sync::watch;
 
 use super::response::text;
-use super::{Admin, TeamView};
+use super::{Admin, Inner, Sources, TeamView};
 use larder_core::catalog::Reader;
 use larder_core::search_index::ProviderProgress;
 use larder_model::name::ProviderName;
@@ -47,10 +49,34 @@ fn accepts_open_metrics(headers: &HeaderMap) -> bool {
     })
 }
 
-/// Returns the metrics of these catalogs.
-pub(super) fn of_catalogs(teams: &watch::Receiver<Vec<TeamView>>) -> Registry {
+/// Returns the metrics of the catalogs and of the state of the server.
+pub(super) fn of_admin(admin: &Weak<Inner>, sources: &Sources) -> Registry {
     let mut registry = Registry::default();
-    add_team_gauges(teams, &mut registry);
+    add_server_gauges(admin, sources, &mut registry);
+    add_team_gauges(&sources.teams, &mut registry);
+    add_provider_gauges(&sources.teams, &mut registry);
+    registry
+}
+
+fn add_server_gauges(admin: &Weak<Inner>, sources: &Sources, registry: &mut Registry) {
+    let mut gauge = |name: &str, help: &str, value: Box<dyn Fn() -> usize + Send + Sync>| {
+        let write = ComputedFamily::gauges(move |samples| samples.gauge(&[], value()));
+        registry.register(name, help, write);
+    };
+    let admin = admin.clone();
+    let is_ready = move || {
+        let is_ready = admin.upgrade().map(|admin| Admin(admin).is_ready());
+        usize::from(is_ready.unwrap_or_default())
+    };
+    let help = "1 if the server is ready for requests, as /readyz says, else 0";
+    gauge("larder_ready", help, Box::new(is_ready));
+    let needs_restart = sources.needs_restart.clone();
+    let help = "Keys whose values in the configuration file take effect only after a restart";
+    let count = move || needs_restart.borrow().len();
+    gauge("larder_config_pending_restart_keys", help, Box::new(count));
+}
+
+fn add_provider_gauges(teams: &watch::Receiver<Vec<TeamView>>, registry: &mut Registry) {
     let mut gauge = |name: &str, help: &str, values: ProviderValues| {
         registry.register(name, help, provider_gauges(teams.clone(), values));
     };
@@ -79,7 +105,6 @@ pub(super) fn of_catalogs(teams: &watch::Receiver<Vec<TeamView>>) -> Registry {
     });
     let help = "1 if the circuit breaker of the provider is open because its calls faulted, else 0";
     gauge("larder_circuit_open", help, open_circuits);
-    registry
 }
 
 /// Adds the gauges with one value for each team.

@@ -110,6 +110,11 @@ impl Admin {
             .collect()
     }
 
+    /// Whether the server is ready for requests.
+    pub(super) fn is_ready(&self) -> bool {
+        self.problems().0.is_empty()
+    }
+
     /// Returns the reasons why the server is not ready, and all other problems.
     pub(super) fn problems(&self) -> (Vec<String>, Vec<String>) {
         let Sources {

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::response::json;
 use super::{Admin, Cluster, Folders, IndexStatus, Issuer, TeamView};
 use larder_core::catalog::{self, Collision, Offer};
+use larder_core::reconcile::ComponentReport;
 use larder_key_value::Usage;
 use larder_model::name::ProviderName;
 use larder_model::policy::{Access, Dir, Grant, HostRule, TcpRule};
@@ -87,6 +88,9 @@ pub struct Team {
     pub more_rejected: usize,
     /// Revisions that wait for `larder approve`.
     pub pending_approval: Vec<PendingApproval>,
+    /// Requested grants that are refused, because they are beyond the ceiling of the team.
+    #[serde(default)]
+    pub denied_requests: Vec<DeniedRequest>,
     /// Which providers offer the same URIs and templates. Each of these is served by one of the providers.
     pub collisions: Vec<String>,
     /// The values that providers store. Providers without a component are included.
@@ -222,6 +226,15 @@ pub struct PendingApproval {
     pub since: String,
 }
 
+/// The requested grants of a component that are refused.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct DeniedRequest {
+    /// The name of the provider.
+    pub provider: String,
+    /// The refused lines.
+    pub lines: Vec<String>,
+}
+
 /// The response of both paths. The layers around each path decide who may see it.
 pub(super) async fn get(State(admin): State<Admin>) -> Response {
     json(StatusCode::OK, &Status::of(&admin))
@@ -285,6 +298,7 @@ impl Team {
                 .iter()
                 .map(PendingApproval::of)
                 .collect(),
+            denied_requests: DeniedRequest::all(&team.components.reports()),
             collisions: Collision::summarize(catalog.collisions()),
             stored: team
                 .key_value
@@ -293,6 +307,18 @@ impl Team {
                 .map(|(provider, usage)| StoredValues::of(provider, usage))
                 .collect(),
         }
+    }
+}
+
+impl DeniedRequest {
+    fn all(reports: &[ComponentReport]) -> Vec<Self> {
+        let denied = reports.iter().filter(|report| !report.denied.is_empty());
+        denied
+            .map(|report| Self {
+                provider: report.name.clone(),
+                lines: report.denied.clone(),
+            })
+            .collect()
     }
 }
 

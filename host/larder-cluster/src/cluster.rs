@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::config::ClusterConfig;
-use crate::connection::Connection;
+use futures_util::future::join_all;
+
+use crate::config::{ClusterConfig, NatsServer};
+use crate::connection::{self, Connection};
 use crate::error::ClusterError;
 use crate::node::Node;
 use crate::replica_id::ReplicaId;
@@ -53,6 +55,15 @@ impl Cluster {
         node.keep_running("messages to replicas", bus::send);
         node.keep_running("membership of replicas", membership::run);
         Ok(Self(node))
+    }
+
+    /// Tests each NATS server of a configuration: whether it can be used, and has JetStream.
+    pub async fn probe(config: &ClusterConfig) -> Vec<(NatsServer, Result<String, String>)> {
+        let tests = config.servers.iter().map(|server| async {
+            let result = connection::probe(config, server).await;
+            (server.clone(), result)
+        });
+        join_all(tests).await
     }
 
     pub(crate) fn node(&self) -> &Arc<Node> {

@@ -19,6 +19,8 @@ use larder_runtime::health::{Health, Impact};
 const MAX_RECONNECT_DELAY: Duration = Duration::from_secs(2);
 /// The time limit for one attempt.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// The time limit for the test of a server by an operator.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 /// The part of health that this module reports.
 const HEALTH_PART: &str = "cluster";
 
@@ -53,7 +55,7 @@ impl Connection {
             health,
         });
         state.report();
-        let options = with_events(options(config)?, &state);
+        let options = with_events(options(config)?.retry_on_initial_connect(), &state);
         let addresses: Vec<_> = config
             .servers
             .iter()
@@ -172,10 +174,27 @@ impl ConnectionState {
     }
 }
 
+/// Connects to one server once, and asks it for JetStream. Returns the name and the version of the server.
+pub(crate) async fn probe(config: &ClusterConfig, server: &NatsServer) -> Result<String, String> {
+    _ = async_nats::rustls::crypto::ring::default_provider().install_default();
+    let options = options(config).map_err(|error| error.to_string())?;
+    let asked = async {
+        let client = options.connect(server.address().clone()).await;
+        let client = client.map_err(|error| error.to_string())?;
+        let account = jetstream::new(client.clone()).query_account().await;
+        account.map_err(|error| format!("it has no JetStream: {error}"))?;
+        let info = client.server_info();
+        Ok(format!("{} ({})", info.server_name, info.version))
+    };
+    let timed_out = |_| Err(format!("it did not answer within {PROBE_TIMEOUT:?}"));
+    tokio::time::timeout(PROBE_TIMEOUT, asked)
+        .await
+        .unwrap_or_else(timed_out)
+}
+
 fn options(config: &ClusterConfig) -> Result<ConnectOptions, ClusterError> {
     let mut options = ConnectOptions::new()
         .name(format!("larder {}", config.version))
-        .retry_on_initial_connect()
         .connection_timeout(CONNECT_TIMEOUT)
         // The connection is closed when two pings were not answered, so a partition is detected within about one lease.
         .ping_interval(config.lease.div_f64(3.0).max(Duration::from_secs(1)))

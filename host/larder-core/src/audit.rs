@@ -22,7 +22,7 @@ use tokio::sync::{Notify, oneshot};
 
 pub use self::line::{AuditEvent, AuditLine};
 use self::log_file::LogFile;
-use self::writer::LogWriter;
+use self::writer::{HEALTH_KEY, LogWriter};
 use larder_model::name::{TeamName, Teams};
 use larder_runtime::deadline::with_deadline;
 use larder_runtime::drain::{Drain, SupervisedTask};
@@ -147,6 +147,12 @@ impl AuditLog {
             return Ok(Self::default());
         };
         let file = LogFile::open(target, config.sync)?;
+        let watched = health.clone();
+        metrics.register_gauge(
+            "larder_audit_writable",
+            "1 if the audit log can be written, else 0",
+            move || u64::from(!watched.has_problem(HEALTH_KEY)),
+        );
         let (lines, queue) = mpsc::channel(AUDIT_LINES + EVENT_CAPACITY);
         let is_dropping = Arc::<AtomicBool>::default();
         let reopen = Arc::<Notify>::default();

@@ -115,9 +115,6 @@ impl Reconciler {
         let (load_events_sender, load_events) = mpsc::unbounded_channel();
         let team = config.team.clone();
         let scan_interval = config.scan_interval;
-        let max_providers = quota_usage.as_ref().map_or(usize::MAX, |quota_usage| {
-            quota_usage.quota().providers as usize
-        });
         let config_handle = ConfigHandle::new(config);
         let config_updates = config_handle.subscribe();
         let config = config_updates.borrow().clone();
@@ -127,9 +124,8 @@ impl Reconciler {
             load_events: load_events_sender,
             wake: config_handle.wake(),
         };
+        let desired_state = DesiredState::new(sources, config_updates, quota_usage.clone());
         let loader = Loader::new(&config, engine, quota_usage, drain.clone(), channels);
-        let mut desired_state = DesiredState::new(sources, config_updates);
-        desired_state.limit_components(max_providers);
         Self {
             scanner: SourceScanner::new(desired_state, drain.clone()),
             state_writer,
@@ -375,6 +371,7 @@ impl Reconciler {
                 catalog
             });
         pass.record(&self.audit, &self.team);
+        pass.log_denied(&self.team);
         pass_events::record(pass, &self.team, self.loader.engine.metrics().events());
         self.report_components();
         if pass.unlisted_changes {

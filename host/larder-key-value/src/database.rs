@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, MutexGuard};
 use redb::backends::FileBackend;
-use redb::{Builder, Database};
+use redb::{Builder, Database, StorageBackend as _};
 use rustix::fs::statvfs;
 
 use super::error::{KeyValueError, OperationError};
@@ -236,12 +236,35 @@ fn open(path: &Path) -> Result<Database, OpenError> {
     if let Some(folder) = path.parent() {
         create_folder(folder)?;
     }
+    if matches!(path.symlink_metadata(), Err(error) if error.kind() == io::ErrorKind::NotFound) {
+        return create(path);
+    }
     let file = private_files::open_read_write(path, ACCESSIBLE_TO_OTHERS).map_err(untrusted)?;
+    open_file(file, false)
+}
+
+/// Creates the file under another name first, so that a creation that fails leaves no damaged file.
+fn create(path: &Path) -> Result<Database, OpenError> {
+    let new = path.with_extension("redb.new");
+    let file = private_files::open_read_write(&new, ACCESSIBLE_TO_OTHERS).map_err(untrusted)?;
+    let database = open_file(file, true)?;
+    let renamed = std::fs::rename(&new, path);
     // After a power failure, a new file must still exist.
-    let folder = path.parent().map(File::open).transpose();
-    let synced = folder.and_then(|folder| folder.map_or(Ok(()), |folder| folder.sync_all()));
+    let synced = renamed.and_then(|()| match path.parent() {
+        Some(folder) => File::open(folder)?.sync_all(),
+        None => Ok(()),
+    });
     synced.map_err(|error| OpenError::Other(error.to_string()))?;
+    Ok(database)
+}
+
+/// Opens a database, after the content of the file was removed if it `is_new`.
+fn open_file(file: File, is_new: bool) -> Result<Database, OpenError> {
     let backend = FileBackend::new(file).map_err(|error| database_error(error.into()))?;
+    if is_new {
+        let emptied = backend.set_len(0);
+        emptied.map_err(|error| OpenError::Other(error.to_string()))?;
+    }
     let opened = catch_unwind(AssertUnwindSafe(|| open_backend(backend)));
     opened
         .unwrap_or_else(|_| Err(redb::Error::Corrupted("it cannot be read".into())))

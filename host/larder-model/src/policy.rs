@@ -5,6 +5,7 @@ mod ceiling;
 mod grant_request;
 mod key_value;
 mod own_files;
+mod permits;
 mod quota;
 mod quota_usage;
 mod secret;

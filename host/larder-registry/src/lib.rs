@@ -45,5 +45,5 @@ pub use progress::{NoProgress, Progress};
 pub use reference::{BadReference, Image, Package, Reference, Version};
 pub use resolution::{Resolution, ResolutionKey};
 pub use semver;
-pub use store::{BlobWriter, GarbageReport, Store, StoreError};
+pub use store::{BlobWriter, GarbageMode, GarbageReport, Store, StoreError};
 pub use upload::{Interfaces, Upload};

@@ -41,7 +41,10 @@ pub struct RegistrySource {
 
 /// Replaces the configuration of a running source.
 #[derive(Debug, Clone)]
-pub struct RegistryHandle(watch::Sender<RegistryConfig>);
+pub struct RegistryHandle {
+    config: watch::Sender<RegistryConfig>,
+    revisions: Arc<Revisions>,
+}
 
 impl RegistryHandle {
     /// Creates the source of a team, its follower, and the handle. The caller must run the follower.
@@ -54,21 +57,30 @@ impl RegistryHandle {
         let started = Instant::now();
         let source = RegistrySource {
             config: receiver,
-            revisions,
+            revisions: revisions.clone(),
             served,
             known,
             started,
         };
-        (Self(sender), source, follower)
+        let handle = Self {
+            config: sender,
+            revisions,
+        };
+        (handle, source, follower)
     }
 
     /// Replaces the configuration. The next scan uses it. The caller triggers the scan.
     pub fn update(&self, config: RegistryConfig) {
-        self.0.send_if_modified(|before| {
+        self.config.send_if_modified(|before| {
             let differs = *before != config;
             *before = config;
             differs
         });
+    }
+
+    /// The number of components whose last check at their registry failed.
+    pub fn failing(&self) -> usize {
+        self.revisions.failing(&self.config.borrow())
     }
 }
 

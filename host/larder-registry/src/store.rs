@@ -28,7 +28,7 @@ use larder_model::name::Digest;
 use rustix::fs::OFlags;
 
 pub use self::error::StoreError;
-pub use self::garbage::GarbageReport;
+pub use self::garbage::{GarbageMode, GarbageReport};
 pub use self::writer::BlobWriter;
 
 /// The folders of a store.

@@ -71,6 +71,11 @@ impl Health {
         self.lock().values().cloned().collect()
     }
 
+    /// Whether this part has a problem.
+    pub fn has_problem(&self, part: &str) -> bool {
+        self.lock().contains_key(part)
+    }
+
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, HealthProblem>> {
         self.0.lock()
     }

@@ -90,6 +90,7 @@ mod administration {
     mod admin_page;
     mod audit;
     mod check_configurations;
+    mod denied_requests;
     pub(crate) mod metrics;
     mod online_check;
     mod operators;

@@ -18,7 +18,7 @@ const RUNBOOK: &str = "docs/src/runbook.md";
 
 /// No server listens on the address of NATS, because a replica has its metrics also without a connection.
 const SERVER: &str = "[admin]\nlisten = \"127.0.0.1:0\"\n[cluster]\nnats = \"nats://127.0.0.1:1\"\nkey = [\"key\"]\n\
-                      [secret.key]\nfile = \"key\"\n";
+                      [secret.key]\nfile = \"key\"\n[audit]\nfile = \"audit.log\"\n";
 
 pub(crate) fn check(output: &Output) -> Result<Outcome> {
     if let Outcome::Skipped(reason) = tools::debian_package(output, "promtool", "prometheus")? {
@@ -75,6 +75,12 @@ fn queries(dashboard: &Value) -> Vec<String> {
 /// Has promtool parse the queries of the dashboard, as recording rules.
 fn check_queries(output: &Output, work: &Path, queries: &[String]) -> Result<()> {
     ensure!(!queries.is_empty(), "the dashboard has no queries");
+    for query in queries {
+        ensure!(
+            !query.contains("by (provider"),
+            "several teams may have a provider of this name: {query}"
+        );
+    }
     let rules = queries.iter().enumerate().map(|(number, query)| {
         // The values that Grafana inserts.
         let query = query

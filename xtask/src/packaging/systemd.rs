@@ -17,19 +17,26 @@ use crate::tools;
 
 /// The maximum exposure that `systemd-analyze security` may find, times ten.
 const MAX_EXPOSURE: &str = "--threshold=20";
+/// The programs of this test, and their packages on Debian.
+const PROGRAMS: [(&str, &str); 3] = [
+    ("systemd-analyze", "systemd"),
+    ("systemd-socket-activate", "systemd"),
+    ("logrotate", "logrotate"),
+];
 /// Includes the time to compile a component on a loaded machine.
 const READY_TIMEOUT: Duration = Duration::from_secs(120);
 const ATTEMPTS: usize = 600;
 const INTERVAL: Duration = Duration::from_millis(100);
 
 pub(crate) fn check(output: &Output) -> Result<Outcome> {
-    for program in ["systemd-analyze", "systemd-socket-activate"] {
-        if let Outcome::Skipped(reason) = tools::debian_package(output, program, "systemd")? {
+    for (program, package) in PROGRAMS {
+        if let Outcome::Skipped(reason) = tools::debian_package(output, program, package)? {
             return tools::missing(&reason);
         }
     }
     let work = work_folder("systemd")?;
     verify(output, &work)?;
+    check_rotation(output, &work)?;
     let config = configure(&work, "")?;
     activate(output, &work, &config)?;
     refuse(&work, &config)?;
@@ -58,6 +65,38 @@ fn verify(output: &Output, work: &Path) -> Result<()> {
             .args(["security", "--offline=yes", MAX_EXPOSURE])
             .arg(&units[0]),
     )
+}
+
+/// Rotates a file as the configuration of logrotate says, without the signal and the user, which only the unit has.
+fn check_rotation(output: &Output, work: &Path) -> Result<()> {
+    let text = fs::read_to_string(deploy("systemd").join("larder.logrotate"))?;
+    let log = work.join("audit.log");
+    fs::write(&log, "line\n")?;
+    let text = text
+        .replace("/var/log/larder/audit.log", &log.display().to_string())
+        .replace("    su larder larder\n", "")
+        .replace("systemctl kill --kill-who=main", "true");
+    let copy = work.join("larder.logrotate");
+    fs::write(&copy, text)?;
+    let state = work.join("logrotate.state");
+    let rotate = |options: &[&str]| {
+        output.run(
+            command("logrotate")
+                .args(options)
+                .arg("--state")
+                .arg(&state)
+                .arg(&copy),
+        )
+    };
+    rotate(&["--force"])?;
+    ensure!(!log.exists(), "logrotate did not move {}", log.display());
+    let names = fs::read_dir(work)?.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let rotated = names.filter(|name| name.starts_with("audit.log-")).count();
+    ensure!(
+        rotated == 1,
+        "{rotated} files instead of one after the rotation"
+    );
+    Ok(())
 }
 
 /// A process that is killed when it is dropped.

@@ -118,6 +118,7 @@ pub(super) fn of_component(view: &ComponentView) -> Vec<Problem> {
     let mut all = Vec::new();
     all.extend(rejection(view));
     all.extend(pending_approval(view));
+    all.extend(denied_request(view));
     all.extend(view.offer.iter().flat_map(|offer| of_offer(offer)));
     all.extend(index_error(view));
     all.truncate(MAX_OF_PROVIDER);
@@ -150,6 +151,18 @@ fn pending_approval(view: &ComponentView) -> Option<Problem> {
         view.name,
         option.unwrap_or_default()
     );
+    Some(Problem::warning(&text, advice))
+}
+
+fn denied_request(view: &ComponentView) -> Option<Problem> {
+    let denied = &view.report.as_ref()?.denied;
+    let first = denied.first()?;
+    let more = match denied.len() {
+        1 => String::new(),
+        all => format!(" (and {} more)", all - 1),
+    };
+    let text = format!("it requests what the ceiling of its team refuses: `{first}`{more}");
+    let advice = "ask its team why it requests this; only `ceiling` of the team in the configuration file permits it";
     Some(Problem::warning(&text, advice))
 }
 

@@ -1,5 +1,6 @@
 //! NATS is away, or returns, or cannot do what is needed.
 
+use larder_cluster::{Cluster, ClusterConfig, NatsServer as NatsUrl};
 use larder_core::replicas::ReplicaEvent;
 
 use crate::replica::{Replica, config, uri, uris};
@@ -111,4 +112,30 @@ async fn events_that_were_not_sent_make_the_others_compare() {
     two.receives(|event| {
         is_comparison(event) || *event == ReplicaEvent::Signalled { uri: uri(19_999) }
     });
+}
+
+#[tokio::test]
+async fn a_probe_says_which_server_cannot_be_used() {
+    let Some(nats) = NatsServer::start() else {
+        return;
+    };
+    let Some(plain) = NatsServer::with_lines("") else {
+        return;
+    };
+    let closed = "nats://127.0.0.1:1".to_owned();
+    let urls = [nats.url(), plain.url(), closed];
+    let config = ClusterConfig {
+        servers: urls.map(|url| NatsUrl::parse(&url).unwrap()).into(),
+        ..config(&nats.url())
+    };
+    let probed = Cluster::probe(&config).await;
+    let [(_, works), (_, no_jetstream), (server, closed)] = &probed[..] else {
+        panic!("{probed:?}");
+    };
+    assert!(works.as_ref().unwrap().contains('('), "{works:?}");
+    let error = no_jetstream.as_ref().unwrap_err();
+    assert!(error.contains("it has no JetStream"), "{error}");
+    assert_eq!(server.to_string(), "nats://127.0.0.1:1");
+    let error = closed.as_ref().unwrap_err();
+    assert!(error.contains("refused"), "{error}");
 }

@@ -21,7 +21,7 @@ const RETRY_DELAY: Duration = Duration::from_secs(1);
 /// stopped.
 const SLOW_WRITE: Duration = Duration::from_secs(5);
 /// The name under which problems are reported to health.
-const HEALTH_KEY: &str = "audit";
+pub(super) const HEALTH_KEY: &str = "audit";
 
 pub(super) struct LogWriter {
     /// None during a write, which runs on a blocking thread.

@@ -30,6 +30,8 @@ pub struct ComponentReport {
     pub signers: Vec<String>,
     /// Whether the component is being loaded.
     pub is_loading: bool,
+    /// The requested grants beyond the ceiling of the team, which are refused.
+    pub denied: Vec<String>,
     /// The last revisions of the component, oldest first.
     pub revisions: Arc<VecDeque<RevisionRecord>>,
 }

@@ -14,7 +14,7 @@ use super::{Config, ProviderConfig};
 use crate::catalog::PendingApproval;
 use crate::source::{Artifact, ScanTriggers, Source};
 use larder_model::name::ProviderName;
-use larder_model::policy::{Ceiling, OwnFiles};
+use larder_model::policy::{Ceiling, OwnFiles, QuotaUsage};
 use larder_model::signature::SignatureVerifier;
 use larder_runtime::file_fingerprint::FileFingerprint;
 
@@ -87,13 +87,16 @@ pub(super) struct DesiredState {
     config: Config,
     sources: Vec<SourceState>,
     config_updates: watch::Receiver<Config>,
-    max_components: usize,
+    /// Limits the number of components. The first components in the order of the sources and their artifacts are
+    /// served.
+    quota_usage: Option<Arc<QuotaUsage>>,
 }
 
 impl DesiredState {
     pub(super) fn new(
         sources: Vec<Box<dyn Source>>,
         config_updates: watch::Receiver<Config>,
+        quota_usage: Option<Arc<QuotaUsage>>,
     ) -> Self {
         let config = config_updates.borrow().clone();
         warn_about_ceiling(&config);
@@ -101,14 +104,8 @@ impl DesiredState {
             sources: sources.into_iter().map(SourceState::new).collect(),
             config,
             config_updates,
-            max_components: usize::MAX,
+            quota_usage,
         }
-    }
-
-    /// Limits the number of components. The first components in the order of the sources and their artifacts are
-    /// served.
-    pub(super) fn limit_components(&mut self, max_components: usize) {
-        self.max_components = max_components;
     }
 
     /// Registers what triggers a scan.
@@ -127,9 +124,12 @@ impl DesiredState {
         let Self {
             config,
             sources,
-            max_components,
+            quota_usage,
             ..
         } = self;
+        let max_components = quota_usage.as_ref().map_or(usize::MAX, |quota_usage| {
+            quota_usage.quota().providers as usize
+        });
         let approvals = FileFingerprint::of(&config.approvals.file()).ok();
         let mut desired = DesiredComponents::default();
         let mut names = BTreeSet::new();
@@ -146,7 +146,7 @@ impl DesiredState {
                         own_files: config.own_files.clone(),
                         trust: Trust(config.trust.clone()),
                         artifact,
-                        exceeds_quota: first + at >= *max_components,
+                        exceeds_quota: first + at >= max_components,
                         approvals,
                     });
             desired.components.extend(components);

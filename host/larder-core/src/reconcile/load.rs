@@ -92,6 +92,8 @@ struct Progress {
     /// The same revision, if the load ended without a panic.
     cached_revision: Option<Revision>,
     signers: Vec<Signer>,
+    /// The requested lines that are refused, if the request was read.
+    denied: Option<BTreeSet<String>>,
     timer: PhaseTimer,
 }
 
@@ -103,6 +105,7 @@ impl Progress {
             is_cached: false,
             cached_revision: None,
             signers: Vec::new(),
+            denied: None,
             timer: PhaseTimer::new(detection.filter(|_| !previous.is_retry)),
         }
     }
@@ -190,6 +193,7 @@ impl Loader {
         self.send_result(LoadResult {
             still_permitted,
             signers: progress.signers,
+            denied: progress.denied,
             timer: Some(progress.timer),
             ..LoadResult::new(&artifact.name, LoadJob::Load(id), outcome, began)
         });
@@ -279,7 +283,8 @@ impl Loader {
         progress.timer.end(|phases| &mut phases.reading);
         progress.signers = self.verify_signatures(&desired, &component).await?;
         progress.is_cached = matches!(component, IdentifiedComponent::Cached(_));
-        let decision = self.decide_grant(&name, &desired).await?;
+        let decision = self.decide_grant(&desired).await?;
+        progress.denied = Some(decision.denied);
         let mut requests = decision.requests;
         let revision = Revision {
             digest: component.digest(),

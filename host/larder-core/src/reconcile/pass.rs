@@ -22,6 +22,8 @@ pub struct ReconcilePass {
     pub rejected: Vec<RejectedComponent>,
     /// Revisions that wait for approval since this pass.
     pub pending_approvals: Vec<PendingApproval>,
+    /// Requested grants that are refused since this pass.
+    pub denied_requests: Vec<DeniedRequest>,
     /// Providers that are not served any more.
     pub removed: Vec<ProviderName>,
     /// URIs and templates that two providers offer.
@@ -40,6 +42,15 @@ pub struct ReconcilePass {
     pub(super) lists_refreshed: bool,
     /// Whether a part of a list that the catalog does not hold may have changed.
     pub(super) unlisted_changes: bool,
+}
+
+/// The lines of a grant request that are beyond the ceiling of the team.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeniedRequest {
+    /// The name of the provider.
+    pub provider: String,
+    /// The refused lines.
+    pub lines: Vec<String>,
 }
 
 /// Summary of a published revision. It does not keep the provider alive.
@@ -104,6 +115,7 @@ impl ReconcilePass {
         nothing_new
             && self.rejected.is_empty()
             && self.pending_approvals.is_empty()
+            && self.denied_requests.is_empty()
             && self.omitted.is_empty()
             && self.problems.is_empty()
             && self.resolved.is_empty()
@@ -139,11 +151,32 @@ impl ReconcilePass {
                 ..AuditEvent::new("components", outcome)
             });
         }
+        for denied in &self.denied_requests {
+            audit.record(&AuditEvent {
+                team: Some(team.as_str()),
+                provider: Some(&denied.provider),
+                details: &denied.lines,
+                ..AuditEvent::new("grant-request", "denied")
+            });
+        }
+    }
+
+    /// Logs which requested grants are refused.
+    pub(super) fn log_denied(&self, team: &TeamName) {
+        let team = team.non_default();
+        for DeniedRequest { provider, lines } in &self.denied_requests {
+            let lines = lines.join("`, `");
+            tracing::warn!(
+                team,
+                provider,
+                "grant request refused, because it is beyond the ceiling of the team: `{lines}`"
+            );
+        }
     }
 
     /// Logs the changes, if there are any.
     pub(super) fn log(&self) {
-        if self.is_empty() {
+        if self.parts().is_empty() {
             return;
         }
         if self.rejected.is_empty()
@@ -178,12 +211,7 @@ impl ReconcilePass {
             shorten(self.omitted.iter(), MAX_PARTS, "changes of lists"),
             Collision::summarize(&self.collisions),
         ];
-        let parts = parts.concat();
-        if parts.is_empty() {
-            vec!["no changes".to_owned()]
-        } else {
-            parts
-        }
+        parts.concat()
     }
 }
 
@@ -194,7 +222,10 @@ fn changes(verb: &str, items: &[impl fmt::Display]) -> Vec<String> {
 
 impl fmt::Display for ReconcilePass {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.parts().join("; "))?;
+        match &self.parts()[..] {
+            [] => f.write_str("no changes")?,
+            parts => f.write_str(&parts.join("; "))?,
+        }
         // A pass that only scanned has no duration.
         if self.duration.is_zero() {
             Ok(())

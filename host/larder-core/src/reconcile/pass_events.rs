@@ -1,6 +1,6 @@
 //! The changes of a reconcile pass as events for operators.
 
-use super::pass::{ReconcilePass, RevisionSummary};
+use super::pass::{DeniedRequest, ReconcilePass, RevisionSummary};
 use crate::catalog::{PendingApproval, RejectedComponent};
 use larder_model::name::{ProviderName, TeamName};
 use larder_runtime::history::{Event, EventKind, EventLog};
@@ -13,11 +13,13 @@ pub(super) fn record(pass: &ReconcilePass, team: &TeamName, events: &EventLog) {
     let replaced = replaced.map(|revision| served(EventKind::Reload, "replaced", revision));
     let rejected = pass.rejected.iter().map(rejection);
     let pending = pass.pending_approvals.iter().map(approval);
+    let denied = pass.denied_requests.iter().map(denial);
     let removed = pass.removed.iter().map(removal);
     let all = loaded
         .chain(replaced)
         .chain(rejected)
         .chain(pending)
+        .chain(denied)
         .chain(removed);
     all.for_each(|event| events.record(event.of_team(team)));
 }
@@ -44,6 +46,16 @@ fn approval(pending: &PendingApproval) -> Event {
         .of_provider(&pending.provider)
         .with("digest", pending.digest.to_string())
         .with("requests", lines.join("\n"))
+}
+
+fn denial(denied: &DeniedRequest) -> Event {
+    let text = format!(
+        "a part of what {} requests is refused: it is beyond the ceiling of the team",
+        denied.provider
+    );
+    Event::new(EventKind::Approval, text)
+        .of_provider(&denied.provider)
+        .with("lines", denied.lines.join("\n"))
 }
 
 fn removal(provider: &ProviderName) -> Event {

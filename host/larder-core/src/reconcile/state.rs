@@ -312,7 +312,7 @@ impl State {
     }
 
     /// Applies a result. Results of loads that were superseded are ignored.
-    pub(super) fn apply(&mut self, result: LoadResult, pass: &mut ReconcilePass) {
+    pub(super) fn apply(&mut self, mut result: LoadResult, pass: &mut ReconcilePass) {
         let Some(component) = self.components.get_mut(&result.name) else {
             return;
         };
@@ -321,6 +321,9 @@ impl State {
         }
         if result.withdraws_serving() {
             component.withdraw(pass);
+        }
+        if let Some(denied) = result.denied.take() {
+            component.set_denied(&result.name, denied, pass);
         }
         let is_list_refresh = matches!(result.job, LoadJob::RefreshList(_));
         let verified = result.verified_revision().cloned();

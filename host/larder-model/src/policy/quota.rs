@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// Limits of one team. Each limit has a value: there is no "unlimited".
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quota {
     /// Bytes of linear memory of all guests of the team.
     pub memory: u64,

@@ -4,8 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use super::permits::Permits;
 use super::{Quota, TokenBucket};
 
 /// For each call that the team may make at the same time: the number of requests that may be in flight. The requests
@@ -16,15 +18,16 @@ const REQUESTS_PER_CALL: usize = 4;
 /// The quota usage of one team. While no quota is exhausted, a request costs one or two atomic operations, and no lock.
 #[derive(Debug)]
 pub struct QuotaUsage {
-    quota: Quota,
+    quota: Mutex<Quota>,
     requests: TokenBucket,
     bytes: TokenBucket,
     cpu: TokenBucket,
     memory: AtomicU64,
-    in_flight: Arc<Semaphore>,
-    calls: Arc<Semaphore>,
-    streams: Arc<Semaphore>,
-    connections: Arc<Semaphore>,
+    max_memory: AtomicU64,
+    in_flight: Permits,
+    calls: Permits,
+    streams: Permits,
+    connections: Permits,
     refusals: AtomicU64,
 }
 
@@ -73,7 +76,7 @@ impl MemoryReservation {
 
     /// Reserves more. Returns whether the quota allows it.
     pub fn grow(&mut self, bytes: u64) -> bool {
-        let max = self.usage.quota.memory;
+        let max = self.usage.max_memory.load(Relaxed);
         let more = |used: u64| used.checked_add(bytes).filter(|used| *used <= max);
         let fits = self
             .usage
@@ -96,28 +99,41 @@ impl Drop for MemoryReservation {
 impl QuotaUsage {
     /// Creates the usage of an unused quota.
     pub fn new(quota: Quota) -> Self {
-        let calls = quota.calls as usize;
-        let in_flight = calls
-            .saturating_mul(REQUESTS_PER_CALL)
-            .min(Semaphore::MAX_PERMITS);
         Self {
             requests: TokenBucket::new(quota.requests.into()),
             bytes: TokenBucket::new(quota.bytes),
-            cpu: TokenBucket::new(u64::try_from(quota.cpu.as_nanos()).unwrap_or(u64::MAX))
-                .with_max_debt(MAX_CPU_DEBT),
+            cpu: TokenBucket::new(cpu_nanos(&quota)).with_max_debt(MAX_CPU_DEBT),
             memory: AtomicU64::new(0),
-            in_flight: Arc::new(Semaphore::new(in_flight)),
-            calls: Arc::new(Semaphore::new(calls)),
-            streams: Arc::new(Semaphore::new(quota.watchers as usize)),
-            connections: Arc::new(Semaphore::new(quota.connections as usize)),
+            max_memory: AtomicU64::new(quota.memory),
+            in_flight: Permits::new(max_in_flight(&quota)),
+            calls: Permits::new(quota.calls as usize),
+            streams: Permits::new(quota.watchers as usize),
+            connections: Permits::new(quota.connections as usize),
             refusals: AtomicU64::new(0),
-            quota,
+            quota: Mutex::new(quota),
         }
     }
 
     /// The quota.
-    pub fn quota(&self) -> &Quota {
-        &self.quota
+    pub fn quota(&self) -> Quota {
+        *self.quota.lock()
+    }
+
+    /// Changes the quota. What is in use beyond a lower limit stays in use: the future waits until permits of calls,
+    /// streams and connections are returned that do not exist any more.
+    pub fn set(&self, quota: Quota) -> impl Future<Output = ()> + Send + use<> {
+        *self.quota.lock() = quota;
+        self.requests.set_rate(quota.requests.into());
+        self.bytes.set_rate(quota.bytes);
+        self.cpu.set_rate(cpu_nanos(&quota));
+        self.max_memory.store(quota.memory, Relaxed);
+        let in_flight = self.in_flight.resize(max_in_flight(&quota));
+        let calls = self.calls.resize(quota.calls as usize);
+        let streams = self.streams.resize(quota.watchers as usize);
+        let connections = self.connections.resize(quota.connections as usize);
+        async move {
+            tokio::join!(in_flight, calls, streams, connections);
+        }
     }
 
     /// The use of each quota. The number of providers is counted elsewhere.
@@ -131,11 +147,7 @@ impl QuotaUsage {
             watchers,
             connections,
             ..
-        } = self.quota;
-        let taken = |of: u32, semaphore: &Semaphore| {
-            f64::from(of)
-                - f64::from(u32::try_from(semaphore.available_permits()).unwrap_or(u32::MAX))
-        };
+        } = self.quota();
         let one = |name, used, limit, unit| QuotaUse {
             name,
             used,
@@ -146,12 +158,13 @@ impl QuotaUsage {
         let cpu_used = self.cpu.used() as f64 / 1e9;
         let requests_used = self.requests.used() as f64;
         let bytes_used = self.bytes.used() as f64;
-        let watchers_used = taken(watchers, &self.streams);
-        let connections_used = taken(connections, &self.connections);
+        let calls_used = self.calls.taken() as f64;
+        let watchers_used = self.streams.taken() as f64;
+        let connections_used = self.connections.taken() as f64;
         vec![
             one("memory", memory_used, memory as f64, "bytes"),
             one("cpu", cpu_used, cpu.as_secs_f64(), "seconds per second"),
-            one("calls", taken(calls, &self.calls), calls.into(), ""),
+            one("calls", calls_used, calls.into(), ""),
             one("requests", requests_used, requests.into(), "per second"),
             one("bytes", bytes_used, bytes as f64, "bytes per second"),
             one("watchers", watchers_used, watchers.into(), ""),
@@ -180,32 +193,26 @@ impl QuotaUsage {
 
     /// Acquires a permit for a request in flight, after it was parsed.
     pub fn request_permit(&self) -> Result<OwnedSemaphorePermit, QuotaExceeded> {
-        let exceeded = |_| QuotaExceeded {
+        self.in_flight.try_take().ok_or(QuotaExceeded {
             what: "concurrent requests",
             retry: DEFAULT_RETRY,
-        };
-        self.in_flight.clone().try_acquire_owned().map_err(exceeded)
+        })
     }
 
     /// Acquires a permit for a notification stream.
     pub fn stream_permit(&self) -> Result<OwnedSemaphorePermit, QuotaExceeded> {
-        let exceeded = |_| QuotaExceeded {
+        self.streams.try_take().ok_or(QuotaExceeded {
             what: "notification streams",
             retry: DEFAULT_RETRY,
-        };
-        self.streams.clone().try_acquire_owned().map_err(exceeded)
+        })
     }
 
     /// Acquires a permit for a TCP connection of a guest.
     pub fn connection_permit(&self) -> Result<OwnedSemaphorePermit, QuotaExceeded> {
-        let exceeded = |_| QuotaExceeded {
+        self.connections.try_take().ok_or(QuotaExceeded {
             what: "TCP connections",
             retry: DEFAULT_RETRY,
-        };
-        self.connections
-            .clone()
-            .try_acquire_owned()
-            .map_err(exceeded)
+        })
     }
 
     /// Whether the team's providers may return more bytes.
@@ -233,12 +240,7 @@ impl QuotaUsage {
             retry: DEFAULT_RETRY,
         };
         let permit = async {
-            let permit = self
-                .calls
-                .clone()
-                .acquire_owned()
-                .await
-                .map_err(|_| timed_out)?;
+            let permit = self.calls.take().await.ok_or(timed_out)?;
             while let Some(wait) = self.cpu.empty_for() {
                 if wait > timeout {
                     return Err(QuotaExceeded {
@@ -266,6 +268,16 @@ impl QuotaUsage {
     pub fn cpu_wait(&self) -> Option<Duration> {
         self.cpu.empty_for()
     }
+}
+
+fn cpu_nanos(quota: &Quota) -> u64 {
+    u64::try_from(quota.cpu.as_nanos()).unwrap_or(u64::MAX)
+}
+
+fn max_in_flight(quota: &Quota) -> usize {
+    (quota.calls as usize)
+        .saturating_mul(REQUESTS_PER_CALL)
+        .min(Semaphore::MAX_PERMITS)
 }
 
 #[cfg(test)]
@@ -349,6 +361,39 @@ mod tests {
         assert!(!other.grow(1) && !other.grow(u64::MAX));
         drop(one);
         assert!(other.grow(60) && !other.grow(1));
+    }
+
+    #[tokio::test]
+    async fn each_limit_can_change() {
+        let usage = usage(Quota {
+            requests: 1,
+            memory: 100,
+            ..Quota::default()
+        });
+        while usage.admit_request().is_ok() {}
+        let mut memory = MemoryReservation::new(usage.clone());
+        assert!(!memory.grow(101));
+        let quota = Quota {
+            requests: 1_000_000,
+            memory: 200,
+            watchers: 1,
+            calls: 1,
+            ..Quota::default()
+        };
+        usage.set(quota).await;
+        assert_eq!(usage.quota(), quota);
+        assert!(memory.grow(101));
+        assert!(usage.stream_permit().is_ok());
+        let _stream = usage.stream_permit().unwrap();
+        assert!(usage.stream_permit().is_err());
+        let requests: Vec<_> = (0..=REQUESTS_PER_CALL)
+            .map(|_| usage.request_permit())
+            .collect();
+        assert!(requests[REQUESTS_PER_CALL].is_err());
+        assert_eq!(
+            requests.iter().filter(|one| one.is_ok()).count(),
+            REQUESTS_PER_CALL
+        );
     }
 
     #[tokio::test]

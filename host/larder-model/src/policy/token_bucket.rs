@@ -13,7 +13,7 @@ const MAX_DEBT: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub struct TokenBucket {
     started: Instant,
-    per_second: u64,
+    per_second: AtomicU64,
     /// The nanosecond since `started` at which all taken tokens will be refilled.
     full_at: AtomicU64,
     max_debt: Duration,
@@ -24,7 +24,7 @@ impl TokenBucket {
     pub fn new(per_second: u64) -> Self {
         Self {
             started: Instant::now(),
-            per_second: per_second.max(1),
+            per_second: AtomicU64::new(per_second.max(1)),
             full_at: AtomicU64::new(0),
             max_debt: MAX_DEBT,
         }
@@ -34,6 +34,28 @@ impl TokenBucket {
     pub(crate) fn with_max_debt(mut self, max: Duration) -> Self {
         self.max_debt = max;
         self
+    }
+
+    /// Changes the rate. The number of missing tokens stays the same.
+    pub(crate) fn set_rate(&self, per_second: u64) {
+        self.set_rate_at(self.now(), per_second);
+    }
+
+    fn set_rate_at(&self, now: u64, per_second: u64) {
+        let per_second = per_second.max(1);
+        let before = self.per_second.swap(per_second, Relaxed);
+        let limit = self.latest_full_at(now);
+        let rescaled = |full_at: u64| {
+            let missing = u128::from(full_at.saturating_sub(now)) * u128::from(before);
+            let time = u64::try_from(missing / u128::from(per_second)).unwrap_or(u64::MAX);
+            Some(now.saturating_add(time).min(limit))
+        };
+        // The closure always returns a value, so this cannot fail.
+        let _ = self.full_at.fetch_update(Relaxed, Relaxed, rescaled);
+    }
+
+    fn per_second(&self) -> u128 {
+        self.per_second.load(Relaxed).into()
     }
 
     /// Takes tokens if any are left. Otherwise returns the time until tokens are left.
@@ -55,7 +77,7 @@ impl TokenBucket {
     /// there is a debt.
     pub(crate) fn used(&self) -> u64 {
         let missing = u128::from(self.full_at.load(Relaxed).saturating_sub(self.now()));
-        u64::try_from(missing * u128::from(self.per_second) / SECOND).unwrap_or(u64::MAX)
+        u64::try_from(missing * self.per_second() / SECOND).unwrap_or(u64::MAX)
     }
 
     /// Returns the time until tokens are left; none if tokens are left now.
@@ -82,10 +104,16 @@ impl TokenBucket {
     }
 
     fn after(&self, full_at: u64, now: u64, tokens: u64) -> u64 {
-        let time = u128::from(tokens) * SECOND / u128::from(self.per_second);
+        let time = u128::from(tokens) * SECOND / self.per_second();
         let time = u64::try_from(time).unwrap_or(u64::MAX);
-        let limit = now.saturating_add(nanoseconds(Duration::from_secs(1) + self.max_debt));
-        full_at.max(now).saturating_add(time).min(limit)
+        full_at
+            .max(now)
+            .saturating_add(time)
+            .min(self.latest_full_at(now))
+    }
+
+    fn latest_full_at(&self, now: u64) -> u64 {
+        now.saturating_add(nanoseconds(Duration::from_secs(1) + self.max_debt))
     }
 
     fn now(&self) -> u64 {
@@ -137,6 +165,17 @@ mod tests {
         assert_eq!(bucket.take_at(0, 1), Err(Duration::from_millis(500)));
         assert!(bucket.take_at(499 * MS, 1).is_err());
         assert!(bucket.take_at(500 * MS, 1).is_ok());
+    }
+
+    #[test]
+    fn a_higher_rate_pays_off_a_debt_sooner() {
+        let bucket = TokenBucket::new(10);
+        bucket.charge_at(0, 60);
+        assert_eq!(bucket.take_at(0, 1), Err(Duration::from_secs(5)));
+        bucket.set_rate_at(0, 30);
+        assert_eq!(bucket.take_at(0, 1), Err(Duration::from_secs(1)));
+        bucket.set_rate_at(0, 1);
+        assert_eq!(bucket.take_at(0, 1), Err(MAX_DEBT));
     }
 
     #[test]

@@ -12,10 +12,10 @@ use crate::{LockFile, Reference, Resolution, Store, StoreError};
 use larder_model::name::{Digest, ProviderName};
 
 /// What is known about all references of a team.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(super) struct Revisions(Mutex<Inner>);
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Inner {
     store: Option<Store>,
     known: BTreeMap<ProviderName, KnownReference>,
@@ -26,7 +26,7 @@ struct Inner {
 }
 
 /// What is known about one reference.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 struct KnownReference {
     reference: String,
     /// Whether the resolution was read from the store.
@@ -206,6 +206,16 @@ impl Revisions {
         if let Some(wake) = &inner.wake {
             wake.notify_one();
         }
+    }
+
+    /// The number of configured components whose last check failed.
+    pub(super) fn failing(&self, config: &RegistryConfig) -> usize {
+        let inner = self.lock();
+        let known = inner
+            .known
+            .iter()
+            .filter(|(name, known)| config.components.contains_key(*name) && known.error.is_some());
+        known.count()
     }
 
     /// Removes a damaged manifest, so that it is pulled again.

@@ -23,7 +23,16 @@ const RESOLUTION_AGE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 /// Content that was added or requested within this time is kept, because a pull may be about to record it.
 const NEW_CONTENT_AGE: Duration = Duration::from_secs(60 * 60);
 
-/// What garbage collection deleted.
+/// Whether garbage is deleted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GarbageMode {
+    /// It is deleted.
+    Delete,
+    /// It is only counted.
+    DryRun,
+}
+
+/// What garbage collection deleted, or would delete.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct GarbageReport {
     /// The number of blobs.
@@ -42,18 +51,19 @@ impl GarbageReport {
 impl Store {
     /// Deletes content that is not new and has no references. This includes the stores of teams. Waits until no other
     /// process adds content. Blocks the calling thread.
-    pub fn collect_garbage(&self) -> Result<GarbageReport, StoreError> {
-        self.collect_garbage_older_than(NEW_CONTENT_AGE)
+    pub fn collect_garbage(&self, mode: GarbageMode) -> Result<GarbageReport, StoreError> {
+        self.collect_garbage_older_than(NEW_CONTENT_AGE, mode)
     }
 
     /// Like [`Self::collect_garbage`], for content that is older than `age`.
     pub(crate) fn collect_garbage_older_than(
         &self,
         age: Duration,
+        mode: GarbageMode,
     ) -> Result<GarbageReport, StoreError> {
-        let mut collected = self.collect_own_garbage(age)?;
+        let mut collected = self.collect_own_garbage(age, mode)?;
         for store in self.stores_of_teams()? {
-            collected.add(store.collect_own_garbage(age)?);
+            collected.add(store.collect_own_garbage(age, mode)?);
         }
         Ok(collected)
     }
@@ -70,10 +80,14 @@ impl Store {
         }
     }
 
-    fn collect_own_garbage(&self, age: Duration) -> Result<GarbageReport, StoreError> {
+    fn collect_own_garbage(
+        &self,
+        age: Duration,
+        mode: GarbageMode,
+    ) -> Result<GarbageReport, StoreError> {
         self.require_writable()?;
         let _alone = self.lock_alone()?;
-        let roots = self.roots()?;
+        let roots = self.roots(mode)?;
         let mut collected = GarbageReport::default();
         let kept = self.reachable(roots);
         for item in self.items(BLOBS)? {
@@ -83,7 +97,7 @@ impl Store {
                 continue;
             }
             let size = fs::metadata(&item).map_or(0, |metadata| metadata.len());
-            self.delete(&item)?;
+            self.delete(&item, mode)?;
             collected.add(GarbageReport {
                 blobs: 1,
                 bytes: size,
@@ -94,26 +108,26 @@ impl Store {
                 .file_name()
                 .map(|name| self.folder().join(BLOBS).join(name));
             if image.is_some_and(|image| !image.exists()) && is_older(&item, age) {
-                self.delete(&item)?;
+                self.delete(&item, mode)?;
             }
         }
-        self.delete_abandoned(age)?;
+        self.delete_abandoned(age, mode)?;
         Ok(collected)
     }
 
     /// Deletes files that processes left which were killed during a write.
-    fn delete_abandoned(&self, age: Duration) -> Result<(), StoreError> {
+    fn delete_abandoned(&self, age: Duration, mode: GarbageMode) -> Result<(), StoreError> {
         for item in self.items(PARTIAL)? {
             let is_in_use = || File::open(&item).is_ok_and(|file| file.try_lock_shared().is_err());
             if is_older(&item, age) && !is_in_use() {
-                self.delete(&item)?;
+                self.delete(&item, mode)?;
             }
         }
         Ok(())
     }
 
     /// Returns the digests of referenced manifests and components.
-    fn roots(&self) -> Result<HashSet<Digest>, StoreError> {
+    fn roots(&self, mode: GarbageMode) -> Result<HashSet<Digest>, StoreError> {
         let mut roots = HashSet::new();
         for item in self.items(LOCK_FILES)? {
             let path = fs::read(&item).map_err(|error| StoreError::io(&item, error))?;
@@ -122,7 +136,7 @@ impl Store {
                 Ok(lock) => {
                     roots.extend(lock.components().flat_map(|it| [it.digest, it.component]))
                 }
-                Err(LockError::Missing(_)) => self.delete(&item)?,
+                Err(LockError::Missing(_)) => self.delete(&item, mode)?,
                 // The components in the lock file are unknown, so nothing may be deleted.
                 Err(error) => {
                     return Err(StoreError::io(&path, io::Error::other(error.to_string())));
@@ -131,7 +145,7 @@ impl Store {
         }
         for item in self.items(RESOLUTIONS)? {
             if is_older(&item, RESOLUTION_AGE) {
-                self.delete(&item)?;
+                self.delete(&item, mode)?;
                 continue;
             }
             let text = fs::read(&item).map_err(|error| StoreError::io(&item, error))?;
@@ -180,7 +194,10 @@ impl Store {
         items.map_err(|error| StoreError::io(&folder, error))
     }
 
-    fn delete(&self, path: &Path) -> Result<(), StoreError> {
+    fn delete(&self, path: &Path, mode: GarbageMode) -> Result<(), StoreError> {
+        if mode == GarbageMode::DryRun {
+            return Ok(());
+        }
         match fs::remove_file(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 Err(StoreError::io(path, error))

@@ -168,12 +168,21 @@ fn garbage_is_what_nothing_refers_to() {
     let writer = store.writer().unwrap();
 
     assert_eq!(
-        store.collect_garbage().unwrap(),
+        store.collect_garbage(GarbageMode::Delete).unwrap(),
         GarbageReport::default(),
         "everything is new"
     );
     assert_eq!(
-        store.collect_garbage_older_than(NOW).unwrap(),
+        store
+            .collect_garbage_older_than(NOW, GarbageMode::DryRun)
+            .unwrap(),
+        GarbageReport { blobs: 1, bytes: 7 }
+    );
+    assert!(store.contains(&garbage) && abandoned.exists());
+    assert_eq!(
+        store
+            .collect_garbage_older_than(NOW, GarbageMode::Delete)
+            .unwrap(),
         GarbageReport { blobs: 1, bytes: 7 }
     );
     assert!(!store.contains(&garbage) && !abandoned.exists());
@@ -188,7 +197,10 @@ fn garbage_is_what_nothing_refers_to() {
     }
     fs::remove_file(&path).unwrap();
     assert_eq!(
-        store.collect_garbage_older_than(NOW).unwrap().blobs,
+        store
+            .collect_garbage_older_than(NOW, GarbageMode::Delete)
+            .unwrap()
+            .blobs,
         3,
         "the lock file is gone"
     );
@@ -206,7 +218,9 @@ fn a_team_has_a_store_of_its_own_within_another() {
         Err(StoreError::Missing(_))
     ));
     assert_eq!(
-        store.collect_garbage_older_than(NOW).unwrap(),
+        store
+            .collect_garbage_older_than(NOW, GarbageMode::Delete)
+            .unwrap(),
         GarbageReport { blobs: 1, bytes: 7 }
     );
     assert!(!of_team.contains(&digest), "its garbage is collected too");
@@ -220,7 +234,7 @@ fn nothing_is_deleted_if_a_lock_file_cannot_be_read() {
     fs::write(&path, "version = 2").unwrap();
     store.register_lock_file(&path).unwrap();
     let error = store
-        .collect_garbage_older_than(NOW)
+        .collect_garbage_older_than(NOW, GarbageMode::Delete)
         .unwrap_err()
         .to_string();
     assert!(error.contains("has version 2"), "{error}");

@@ -1,5 +1,6 @@
 //! The metrics of all providers, with the labels `team` and `provider`. They are dropped with the last revision
-//! of their provider, so the number of label values stays bounded.
+//! of their provider, so the number of label values stays bounded. Counters and histograms have no samples before their
+//! first event: most values of labels never occur, and a server can have a thousand providers.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,7 +10,7 @@ use parking_lot::Mutex;
 use prometheus_client::registry::Registry;
 
 use super::family::{ComputedFamily, Samples};
-use super::{CacheResult, ConnectOutcome, KeyValueResult, Outcome, ProviderMetrics};
+use super::{CacheResult, ConnectOutcome, Histogram, KeyValueResult, Outcome, ProviderMetrics};
 use larder_model::name::{ProviderName, TeamName};
 
 type Key = (TeamName, ProviderName);
@@ -115,11 +116,12 @@ impl Providers {
 
     fn register_times(&self, registry: &mut Registry) {
         let durations =
-            self.each(|samples, labels, metrics| samples.metric(labels, &metrics.durations));
+            self.each(|samples, labels, metrics| histogram(samples, labels, &metrics.durations));
         let durations = ComputedFamily::histograms(durations);
         let help = "Duration of a call, without queueing";
         registry.register("larder_call_seconds", help, durations);
-        let waits = self.each(|samples, labels, metrics| samples.metric(labels, &metrics.waits));
+        let waits =
+            self.each(|samples, labels, metrics| histogram(samples, labels, &metrics.waits));
         let waits = ComputedFamily::histograms(waits);
         let help = "Time that a call spends queued";
         registry.register("larder_queue_seconds", help, waits);
@@ -152,21 +154,22 @@ impl Providers {
         let help = "Attempts of guests to open a TCP connection, by outcome";
         self.labelled(registry, "larder_tcp_connections", help, attempts);
         let bytes = self.each(|samples, labels, metrics| {
-            samples.counter(
-                &with_label(labels, ("direction", "sent")),
-                metrics.tcp_sent.get(),
-            )?;
-            samples.counter(
-                &with_label(labels, ("direction", "received")),
-                metrics.tcp_received.get(),
-            )
+            let sent = with_label(labels, ("direction", "sent"));
+            counter(samples, &sent, metrics.tcp_sent.get())?;
+            let received = with_label(labels, ("direction", "received"));
+            counter(samples, &received, metrics.tcp_received.get())
         });
         let help = "Bytes that guests sent and received over TCP connections";
         registry.register("larder_tcp_bytes", help, ComputedFamily::counters(bytes));
         let help = "Open TCP connections of guests";
-        self.gauge(registry, "larder_tcp_connections_open", help, |metrics| {
-            u64::try_from(metrics.open_connections.get()).unwrap_or_default()
+        let open = self.each(|samples, labels, metrics| {
+            if metrics.connections(ConnectOutcome::Ok) == 0 {
+                return Ok(());
+            }
+            samples.gauge(labels, metrics.open_connections.get())
         });
+        let open = ComputedFamily::gauges(open);
+        registry.register("larder_tcp_connections_open", help, open);
     }
 
     fn labelled<T: Copy + Send + Sync + 'static>(
@@ -174,12 +177,12 @@ impl Providers {
         registry: &mut Registry,
         name: &str,
         help: &str,
-        counter: LabelledCounter<T>,
+        labelled: LabelledCounter<T>,
     ) {
         let write = self.each(move |samples, labels, metrics| {
-            counter.values.iter().try_for_each(|value| {
-                let labels = with_label(labels, (counter.label, (counter.text)(*value)));
-                samples.counter(&labels, (counter.count)(metrics, *value))
+            labelled.values.iter().try_for_each(|value| {
+                let labels = with_label(labels, (labelled.label, (labelled.text)(*value)));
+                counter(samples, &labels, (labelled.count)(metrics, *value))
             })
         });
         registry.register(name, help, ComputedFamily::counters(write));
@@ -196,6 +199,26 @@ impl Providers {
             self.each(move |samples, labels, metrics| samples.gauge(labels, value(metrics)));
         registry.register(name, help, ComputedFamily::gauges(write));
     }
+}
+
+/// Writes a counter that has counted something.
+fn counter(samples: &mut Samples<'_>, labels: &[(&str, &str)], count: u64) -> fmt::Result {
+    if count == 0 {
+        return Ok(());
+    }
+    samples.counter(labels, count)
+}
+
+/// Writes a histogram that has observed something.
+fn histogram(
+    samples: &mut Samples<'_>,
+    labels: &[(&str, &str)],
+    histogram: &Histogram,
+) -> fmt::Result {
+    if histogram.counts().total() == 0 {
+        return Ok(());
+    }
+    samples.metric(labels, histogram)
 }
 
 fn with_label<'l>(

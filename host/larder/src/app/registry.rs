@@ -50,6 +50,10 @@ pub(super) struct RegistryHandle;
 #[cfg(not(feature = "registry"))]
 impl RegistryHandle {
     pub(super) fn update(&self, _: RegistryConfig) {}
+
+    pub(super) fn failing(&self) -> usize {
+        0
+    }
 }
 
 #[cfg(not(feature = "registry"))]

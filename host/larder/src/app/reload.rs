@@ -1,8 +1,9 @@
 //! Reloads the configuration while the server runs. Credentials are reloaded separately, so that the revocation of a
 //! credential does not wait for the folders of teams, and also works if the rest of the file is invalid.
 
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc, oneshot, watch};
@@ -20,11 +21,15 @@ use larder_mcp::Endpoint;
 use larder_mcp::auth::Authenticator;
 use larder_runtime::drain::{Drain, SupervisedTask};
 use larder_runtime::health::{Health, Impact};
-use larder_runtime::history::{Event, EventKind, EventLog};
+use larder_runtime::history::{Event, EventKind};
+use larder_runtime::metrics::Metrics;
 use larder_runtime::shares::Shares;
 
 /// How long calls of a removed team may continue.
 const REMOVAL_GRACE: Duration = Duration::from_secs(1);
+/// The two parts of the file, which have a reload each. Their problems are reported to health under these names.
+const CREDENTIALS: &str = "credentials";
+const CONFIGURATION: &str = "configuration";
 
 /// All parts that a reload changes.
 pub(super) struct ReloadableParts {
@@ -34,7 +39,7 @@ pub(super) struct ReloadableParts {
     pub(super) telemetry: Telemetry,
     pub(super) audit: AuditLog,
     pub(super) shares: Shares,
-    pub(super) events: EventLog,
+    pub(super) metrics: Metrics,
     pub(super) teams: Arc<RunningTeams>,
     pub(super) critical_tasks: CriticalTasks,
     pub(super) health: Health,
@@ -49,6 +54,8 @@ pub(super) struct Reloader {
     /// The configuration that is in effect.
     running: watch::Sender<Config>,
     needs_restart: watch::Sender<Vec<String>>,
+    /// When the file was read last without an error, in seconds since 1970.
+    last_success: Arc<AtomicU64>,
     parts: ReloadableParts,
     log_hook: OnceLock<LogHook>,
     credentials: Watcher,
@@ -92,9 +99,12 @@ impl Reloader {
         parts: ReloadableParts,
         needs_restart: watch::Sender<Vec<String>>,
     ) -> Self {
+        let last_success = Arc::new(AtomicU64::new(now()));
+        register_metrics(&parts, last_success.clone());
         Self {
             running: watch::Sender::new(config),
             needs_restart,
+            last_success,
             parts,
             log_hook: OnceLock::new(),
             credentials: Watcher::new(),
@@ -136,7 +146,7 @@ impl Reloader {
         let this = self.clone();
         // Credentials name no files.
         self.watch(
-            "credentials",
+            CREDENTIALS,
             &self.credentials,
             Box::new(SecretFiles::new),
             move || this.audited("reload-credentials", || this.reload_auth()),
@@ -145,7 +155,7 @@ impl Reloader {
         let secret_files = Box::new(move || this.running.borrow().secret_files.clone());
         let this = self.clone();
         self.watch(
-            "configuration",
+            CONFIGURATION,
             &self.configuration,
             secret_files,
             move || this.audited("reload-configuration", || this.reload_config()),
@@ -230,7 +240,8 @@ impl Reloader {
         });
         let text = format!("the configuration was read again ({operation}): {outcome}");
         self.parts
-            .events
+            .metrics
+            .events()
             .record(Event::new(EventKind::Reload, text).with("error", details.join("\n")));
         result
     }
@@ -269,6 +280,7 @@ impl Reloader {
         for key in needs_restart.iter().filter(|key| !reported.contains(key)) {
             tracing::warn!(key, "changed; this takes effect after a restart");
         }
+        self.last_success.store(now(), Relaxed);
         Ok(())
     }
 
@@ -312,6 +324,31 @@ impl Reloader {
                 .spawn(async move { team.remove(REMOVAL_GRACE).await });
         }
     }
+}
+
+fn register_metrics(parts: &ReloadableParts, last_success: Arc<AtomicU64>) {
+    let health = parts.health.clone();
+    let has_succeeded = move || {
+        let has_failed = [CREDENTIALS, CONFIGURATION].map(|part| health.has_problem(part));
+        u64::from(!has_failed.contains(&true))
+    };
+    parts.metrics.register_gauge(
+        "larder_config_last_reload_successful",
+        "1 if the configuration file is in effect as it is, else 0",
+        has_succeeded,
+    );
+    parts.metrics.register_gauge(
+        "larder_config_last_reload_success_timestamp_seconds",
+        "When the configuration file was read last without an error",
+        move || last_success.load(Relaxed),
+    );
+}
+
+/// Seconds since 1970.
+fn now() -> u64 {
+    SystemTime::UNIX_EPOCH
+        .elapsed()
+        .map_or(0, |time| time.as_secs())
 }
 
 fn lines(error: &str) -> Vec<String> {

@@ -14,10 +14,11 @@ use larder_admin::TeamView;
 use larder_core::catalog::Reader;
 use larder_core::reconcile::ConfigHandle;
 use larder_model::name::TeamName;
-use larder_model::policy::QuotaUsage;
+use larder_model::policy::{Quota, QuotaUsage};
 use larder_model::text_index::TextIndex;
 use larder_provider::SignalSender;
 use larder_runtime::drain::Drain;
+use larder_runtime::metrics::{ComputedFamily, Metrics};
 
 /// All teams that are served.
 pub(super) struct RunningTeams {
@@ -74,6 +75,7 @@ impl RunningTeams {
             match teams.get(name) {
                 Some(team) => {
                     team.registry.update(config.registry.clone());
+                    team.set_quota(config.quota);
                     team.config_handle.update(config.reconcile.clone());
                 }
                 None => {
@@ -122,6 +124,24 @@ impl RunningTeams {
             .collect()
     }
 
+    /// Registers how many components cannot be checked at their registry.
+    pub(super) fn register_metrics(self: &Arc<Self>, metrics: &Metrics) {
+        let teams = Arc::downgrade(self);
+        let failing = ComputedFamily::gauges(move |samples| {
+            let Some(teams) = teams.upgrade() else {
+                return Ok(());
+            };
+            teams.lock().iter().try_for_each(|(name, team)| {
+                samples.gauge(&[("team", name.as_str())], team.registry.failing() as u64)
+            })
+        });
+        metrics.register(
+            "larder_registry_failing_components",
+            "Components whose last check at their registry failed",
+            failing,
+        );
+    }
+
     /// Makes all teams scan their sources.
     pub(super) fn scan(&self) {
         self.lock().values().for_each(|team| team.wake.notify_one());
@@ -133,6 +153,15 @@ impl RunningTeams {
 }
 
 impl RunningTeam {
+    fn set_quota(&self, quota: Option<Quota>) {
+        let (Some(usage), Some(quota)) = (&self.quota_usage, quota) else {
+            return;
+        };
+        if usage.quota() != quota {
+            self.drain.spawn(usage.set(quota));
+        }
+    }
+
     /// Stops all tasks and calls of the team, and deletes the text in its full-text index.
     pub(super) async fn remove(self, grace: Duration) {
         self.drain.finish(grace).await;

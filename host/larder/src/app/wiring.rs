@@ -43,6 +43,7 @@ impl App {
     ) -> Result<Self, RunError> {
         let common = CommonParts::start(&config)?;
         let teams = Arc::new(common.teams(&config, limits.is_some()));
+        teams.register_metrics(&common.metrics);
         let mut teams_to_run = teams.set(&config.teams).added;
         common.health.report(
             "start",
@@ -68,7 +69,7 @@ impl App {
             telemetry,
             audit: common.audit,
             shares: common.sandbox.shares().clone(),
-            events: common.metrics.events().clone(),
+            metrics: common.metrics.clone(),
             teams: teams.clone(),
             critical_tasks: critical_tasks.clone(),
             health: common.health.clone(),

@@ -47,7 +47,8 @@ pub(super) struct Check {
     /// Treat warnings as problems
     #[arg(long, conflicts_with = "file")]
     strict: bool,
-    /// Also test what the server needs from others: the OAuth issuer, the collector of traces, and free addresses
+    /// Also test what the server needs from others: the OAuth issuer, the collector of traces, NATS, registries, granted
+    /// hosts, and free addresses
     #[arg(long, conflicts_with = "file")]
     online: bool,
     /// Print JSON

@@ -209,7 +209,7 @@ mod tests {
                 "pending_approval": [{ "provider": "net", "digest": digest, "requested": ["env HOME", "dir /x"], "since": "2026-01-02T03:04:06Z" }],
                 "collisions": [],
                 "stored": [{ "provider": "wiki", "keys": 1, "bytes": 2048, "callers": 3 }],
-            }, { "team": "empty", "plugins": "/srv/empty", "state_key": "name:docs/empty", "providers": [], "rejected": [], "pending_approval": [{ "provider": "net", "digest": "0", "requested": ["env A"], "since": "2026-01-02T03:04:06Z" }], "collisions": [] }]);
+            }, { "team": "empty", "plugins": "/srv/empty", "state_key": "name:docs/empty", "providers": [], "rejected": [], "pending_approval": [{ "provider": "net", "digest": "0", "requested": ["env A"], "since": "2026-01-02T03:04:06Z" }], "denied_requests": [{ "provider": "net", "lines": ["dir /spy (read)", "env\nB"] }], "collisions": [] }]);
         let status = json!({
             "version": "0.1.0", "started": "2026-01-02T03:04:05Z", "ready": false,
             "reasons": ["the server is stopping"], "problems": ["team default: cannot read /plugins"],
@@ -248,6 +248,7 @@ mod tests {
               stored by wiki: 1 value, 2 KiB, 3 callers
             team empty in /srv/empty, state name:docs/empty
               pending approval: net 0 requests `env A` (since 2026-01-02T03:04:06Z); run `larder approve net --team empty`
+              refused: net requests `dir /spy (read)`, `env B`, beyond the ceiling of the team
         "#]].assert_eq(&show(&serde_json::from_value(status).unwrap()));
     }
 }

@@ -106,3 +106,46 @@ async fn says_what_fails_and_what_to_do() {
     );
     assert_eq!(issuer.key_requests(), 2);
 }
+
+/// A port of this machine on which nothing listens.
+fn closed_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn contacts_nats_registries_and_granted_hosts() {
+    let open = TcpListener::bind("127.0.0.1:0").unwrap();
+    let open = open.local_addr().unwrap();
+    let closed = closed_port();
+    let key = "5".repeat(64);
+    let config = format!(
+        "[server]\nlisten = '127.0.0.1:0'\n[cluster]\nnats = 'nats://127.0.0.1:{closed}'\nkey = ['key']\n\
+         [secret.key]\nenv = 'KEY'\n[registries.permitted.\"127.0.0.1:{closed}\"]\nplain_http = true\n\
+         [provider.wiki]\ncomponent = '127.0.0.1:{closed}/team/wiki:1'\n\
+         [provider.echo]\nhosts = ['http://{open}', 'http://127.0.0.1:{closed}', '*.example.com']\n\
+         tcp = ['{open}', '127.0.0.1:{closed}']\n"
+    );
+    let run = move || {
+        let work_dir = WorkDir::with_guests("echo").file("larder.toml", &config);
+        work_dir
+            .start_with(&[("KEY", &key)], "check --online")
+            .wait()
+    };
+    let output = Drain::new().spawn_blocking(run).await.unwrap();
+    assert_eq!(output.code, Some(1), "{}", output.stderr);
+    for text in [
+        "check its name and port",
+        &format!("cluster.nats nats://127.0.0.1:{closed}: failed: "),
+        &format!("component 127.0.0.1:{closed}/team/wiki:1 of wiki: failed: "),
+        &format!("host {open} of echo: ok: it accepts connections"),
+        &format!("host 127.0.0.1:{closed} of echo: failed: no connection: Connection refused"),
+    ] {
+        assert!(output.stderr.contains(text), "no {text}: {}", output.stderr);
+    }
+    assert!(
+        !output.stderr.contains("*.example.com"),
+        "{}",
+        output.stderr
+    );
+}

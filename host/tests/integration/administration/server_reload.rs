@@ -6,12 +6,14 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::administration::admin::AdminClient;
+use crate::administration::metrics::{parse_samples, sample_value};
 use crate::protocol::subscriptions::Events;
 use crate::support::harness::{SLOW_WAIT, component_path, eventually_within};
 use crate::support::http_server::meta;
 use crate::support::process::{WorkDir, http_client};
 use larder_runtime::drain::Drain;
 
+const SUCCESSFUL: &str = "larder_config_last_reload_successful";
 const ADMIN: &str = "[admin]\nlisten = '127.0.0.1:0'\n";
 
 fn write(work_dir: &WorkDir, text: &str) {
@@ -28,6 +30,11 @@ fn start(guests: &str, text: &str) -> (WorkDir, AdminClient, String) {
     fs::copy(component_path("sleep"), work_dir.path("b/sleep.wasm")).unwrap();
     let (admin, url) = AdminClient::open(&work_dir);
     (work_dir, admin, url)
+}
+
+/// Returns the value of a metric.
+async fn metric(admin: &AdminClient, name: &str) -> f64 {
+    sample_value(&parse_samples(&admin.get("/metrics").await.1), name)
 }
 
 /// Runs `larder reload`, and returns its exit code and what it printed.
@@ -163,6 +170,8 @@ async fn what_needs_a_restart_is_reported() {
         json!(["server.guests"]),
         "`--listen` overrides the address"
     );
+    let pending = async || metric(&admin, "larder_config_pending_restart_keys").await;
+    assert_eq!(pending().await, 1.0);
     let shown = work_dir
         .larder(&format!("status --admin http://{}", admin.address()))
         .expect_success();
@@ -174,11 +183,17 @@ async fn what_needs_a_restart_is_reported() {
     reload(&work_dir, &admin);
     let status: Value = serde_json::from_str(&admin.get("/status").await.1).unwrap();
     assert_eq!(status["needs_restart"], json!([]));
+    assert_eq!(pending().await, 0.0);
 }
 
 #[tokio::test]
 async fn an_invalid_file_changes_nothing_and_is_reported() {
-    let (work_dir, admin, url) = start("echo", "[server]\nhosts = ['docs.example.com']\n");
+    let valid = "[server]\nhosts = ['docs.example.com']\n";
+    let (work_dir, admin, url) = start("echo", valid);
+    let succeeded = async || metric(&admin, SUCCESSFUL).await;
+    assert_eq!(succeeded().await, 1.0);
+    let at = "larder_config_last_reload_success_timestamp_seconds";
+    assert!(metric(&admin, at).await > 1.7e9);
     write(
         &work_dir,
         "[server]\nhosts = ['other.example.com']\ncolour = 'red'\n",
@@ -195,6 +210,13 @@ async fn an_invalid_file_changes_nothing_and_is_reported() {
         .larder(&format!("status --admin http://{}", admin.address()))
         .expect_success();
     assert!(status.contains("server.colour"), "{status}");
+    assert_eq!(succeeded().await, 0.0);
+    // The file is as it was, so there is nothing to apply.
+    write(&work_dir, valid);
+    eventually_within(SLOW_WAIT, "the file is in effect again", async || {
+        succeeded().await == 1.0
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -212,6 +234,37 @@ async fn a_reload_reads_changed_secrets() {
         "the file of the secret is read again: {text}"
     );
     assert!(text.contains("secret.key"), "{text}");
+    assert_eq!(metric(&admin, SUCCESSFUL).await, 0.0);
+}
+
+#[tokio::test]
+async fn the_quota_of_a_team_changes_without_a_restart() {
+    let team = |quota: &str| {
+        format!("[server]\nteams = ['a']\n[team.a]\nplugins = 'a'\nquota = {{ {quota} }}\n")
+    };
+    let (work_dir, admin, url) = start("", &team("requests = 1"));
+    let statuses = async || {
+        let mut statuses = Vec::new();
+        for _ in 0..20 {
+            statuses.push(read(&url, "echo://hello").await.0);
+        }
+        statuses
+    };
+    assert!(statuses().await.contains(&429));
+    fs::copy(component_path("sleep"), work_dir.path("a/other.wasm")).unwrap();
+    write(&work_dir, &team("requests = 100_000, providers = 1"));
+    assert_eq!(reload(&work_dir, &admin).0, Some(0));
+    let status: Value = serde_json::from_str(&admin.get("/status").await.1).unwrap();
+    assert_eq!(status["needs_restart"], json!([]));
+    assert!(statuses().await.iter().all(|status| *status == 200));
+    let served = async || metric(&admin, "larder_providers{team=\"a\"}").await;
+    let rejected = async || metric(&admin, "larder_rejected_components{team=\"a\"}").await;
+    eventually_within(SLOW_WAIT, "one of two is served", async || {
+        served().await == 1.0 && rejected().await == 1.0
+    })
+    .await;
+    write(&work_dir, &team("requests = 100_000, providers = 2"));
+    eventually_within(SLOW_WAIT, "both are served", async || served().await == 2.0).await;
 }
 
 #[tokio::test]

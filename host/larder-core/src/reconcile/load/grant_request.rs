@@ -5,11 +5,9 @@ use std::sync::Arc;
 
 use super::{DesiredComponent, Loader};
 use crate::source::{Blob, FetchOutcome};
-use larder_model::name::ProviderName;
 use larder_model::policy::{Grant, GrantRequest, OwnFiles, grant_lines};
 use larder_model::size;
 use larder_provider::{GrantSources, LoadError};
-use larder_runtime::history::{Event, EventKind};
 
 /// Size limit of a component's grant request file in bytes.
 pub const MAX_GRANT_REQUEST_SIZE: u64 = 64 << 10;
@@ -20,6 +18,8 @@ pub(super) struct GrantDecision {
     pub(super) grant: Arc<Grant>,
     /// The requested lines beyond the operator's grant.
     pub(super) requests: BTreeSet<String>,
+    /// The requested lines beyond the ceiling of the team, which are refused.
+    pub(super) denied: BTreeSet<String>,
     pub(super) sources: GrantSources,
 }
 
@@ -27,7 +27,6 @@ impl Loader {
     /// Reads the grant request of a component and combines it with the operator's grant.
     pub(super) async fn decide_grant(
         &self,
-        name: &ProviderName,
         desired: &DesiredComponent,
     ) -> Result<GrantDecision, LoadError> {
         let granted = &desired.config.grant;
@@ -42,29 +41,14 @@ impl Loader {
             allowed: grant_lines(granted),
         };
         let capped = desired.ceiling.cap_request(request);
-        for line in capped.denied {
-            self.report_denied(name, &line);
-        }
         let request = capped.allowed;
         let requests = request.lines_beyond(granted);
         Ok(GrantDecision {
             grant: Arc::new(request.merged_into(granted)),
             requests,
+            denied: capped.denied.into_iter().collect(),
             sources,
         })
-    }
-
-    fn report_denied(&self, provider: &ProviderName, line: &str) {
-        const MESSAGE: &str = "grant request line refused: beyond the ceiling of the team";
-        let team = self.team.non_default();
-        tracing::warn!(team, %provider, line, "{MESSAGE}");
-        let event = Event::new(EventKind::Approval, MESSAGE)
-            .of_team(&self.team)
-            .of_provider(provider);
-        self.engine
-            .metrics()
-            .events()
-            .record(event.with("line", line));
     }
 
     /// Reads and parses the grant request of a component.

@@ -42,6 +42,8 @@ pub(in crate::reconcile) struct LoadResult {
     pub(in crate::reconcile) still_permitted: bool,
     /// The signers of the loaded revision.
     pub(in crate::reconcile) signers: Vec<Signer>,
+    /// The requested lines beyond the ceiling of the team; none if the request was not read.
+    pub(in crate::reconcile) denied: Option<BTreeSet<String>>,
     pub(in crate::reconcile) duration: Duration,
     /// Where the time of a load went.
     pub(in crate::reconcile) timer: Option<PhaseTimer>,
@@ -147,6 +149,7 @@ impl LoadResult {
             outcome,
             still_permitted: true,
             signers: Vec::new(),
+            denied: None,
             duration: began.elapsed(),
             timer: None,
         }

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use super::super::components::{ComponentReport, RevisionRecord, RevisionState, remember};
 use super::super::desired_state::DesiredComponent;
 use super::super::load::{LoadJob, LoadResult, LoadedProvider, PreviousRevisions, Revision};
-use super::super::pass::{ReconcilePass, RevisionSummary};
+use super::super::pass::{DeniedRequest, ReconcilePass, RevisionSummary};
 use super::super::phases::LoadPhases;
 use super::retry::Retry;
 use crate::catalog::{Offer, PendingApproval, RejectedComponent};
@@ -38,6 +38,8 @@ pub(super) struct ComponentState {
     pub(super) cancelled_loads: u32,
     pub(super) failed: Option<Failure>,
     pub(super) pending_approval: Option<PendingApproval>,
+    /// The requested lines beyond the ceiling of the team.
+    denied: BTreeSet<String>,
     pub(super) list_refresh: ListRefresh,
     /// The last revisions of the component, for operators.
     revisions: Arc<VecDeque<RevisionRecord>>,
@@ -190,6 +192,24 @@ impl ComponentState {
         {
             serving.signers = signers;
         }
+    }
+
+    /// Records which requested lines are beyond the ceiling of the team, and reports the lines that were not refused
+    /// before.
+    pub(super) fn set_denied(
+        &mut self,
+        name: &str,
+        denied: BTreeSet<String>,
+        pass: &mut ReconcilePass,
+    ) {
+        let new: Vec<_> = denied.difference(&self.denied).cloned().collect();
+        if !new.is_empty() {
+            pass.denied_requests.push(DeniedRequest {
+                provider: name.to_owned(),
+                lines: new,
+            });
+        }
+        self.denied = denied;
     }
 
     /// Records where the time of the load of the newest revision went.
@@ -389,6 +409,7 @@ impl ComponentState {
             origin: self.origin.clone(),
             signers: signers.map(ToString::to_string).collect(),
             is_loading: self.loading.is_some(),
+            denied: self.denied.iter().cloned().collect(),
             revisions: self.revisions.clone(),
         }
     }

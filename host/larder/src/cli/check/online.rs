@@ -1,5 +1,7 @@
 //! `larder check --online`: tests what the server needs from other programs: the OAuth issuer, the collector of traces,
-//! and free addresses.
+//! NATS, registries, the hosts that providers may access, and free addresses.
+
+mod peers;
 
 use std::os::unix::net::UnixStream;
 
@@ -31,6 +33,19 @@ pub(super) enum OnlineOutcome {
 }
 
 impl OnlineCheck {
+    /// A test that failed needs `advice`.
+    fn new(what: String, result: Result<String, String>, advice: &str) -> Self {
+        let (outcome, message) = match result {
+            Ok(found) => (OnlineOutcome::Ok, found),
+            Err(error) => (OnlineOutcome::Failed, format!("{error}; {advice}")),
+        };
+        Self {
+            what,
+            outcome,
+            message,
+        }
+    }
+
     /// Returns the result as a line.
     pub(super) fn show(&self) -> String {
         let outcome = match self.outcome {
@@ -44,10 +59,17 @@ impl OnlineCheck {
 
 /// Makes all tests.
 pub(super) async fn examine(config: &Config) -> Vec<OnlineCheck> {
-    let (issuer, collector) = tokio::join!(issuer(config), collector(config));
-    [issuer, collector]
-        .into_iter()
-        .flatten()
+    let (issuer, collector, nats, registries, hosts) = tokio::join!(
+        issuer(config),
+        collector(config),
+        peers::nats(config),
+        peers::registries(config),
+        peers::granted_hosts(config)
+    );
+    let own = [issuer, collector].into_iter().flatten();
+    own.chain(nats)
+        .chain(registries)
+        .chain(hosts)
         .chain(addresses(config))
         .collect()
 }

@@ -6,6 +6,7 @@ use serde_json::json;
 use super::context::ContextArgs;
 use crate::cli::error::CommandError;
 use crate::cli::{Outcome, out, table};
+use larder_registry::GarbageMode;
 
 /// Delete components from the local store that nothing uses
 ///
@@ -14,6 +15,9 @@ use crate::cli::{Outcome, out, table};
 pub(in crate::cli) struct Gc {
     #[command(flatten)]
     context: ContextArgs,
+    /// Delete nothing: print what would be deleted
+    #[arg(long)]
+    dry_run: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -22,12 +26,17 @@ pub(in crate::cli) struct Gc {
 impl Gc {
     pub(in crate::cli) fn run(self) -> Result<Outcome, CommandError> {
         let context = self.context.load()?;
-        let collected = context.store.collect_garbage()?;
+        let (mode, what) = if self.dry_run {
+            (GarbageMode::DryRun, "would delete")
+        } else {
+            (GarbageMode::Delete, "deleted")
+        };
+        let collected = context.store.collect_garbage(mode)?;
         if self.json {
             out::json(&json!({ "blobs": collected.blobs, "bytes": collected.bytes }))?
         } else {
             out::note(&format!(
-                "larder: deleted {} files ({}) from {}",
+                "larder: {what} {} files ({}) from {}",
                 collected.blobs,
                 table::bytes(collected.bytes),
                 context.store.folder().display()

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::{count, line};
-use larder_admin::{IndexStatus, PendingApproval, Provider, RejectedComponent, StoredValues, Team};
+use larder_admin::{
+    DeniedRequest, IndexStatus, PendingApproval, Provider, RejectedComponent, StoredValues, Team,
+};
 use larder_model::name::TeamName;
 use larder_model::size;
 
@@ -19,6 +21,7 @@ pub(super) fn lines(team: &Team) -> Vec<String> {
     }
     let pending = team.pending_approval.iter();
     lines.extend(pending.map(|pending| pending_approval(pending, &team.team)));
+    lines.extend(team.denied_requests.iter().map(denied_request));
     lines.extend(each("  collision", &team.collisions));
     lines.extend(team.stored.iter().map(stored));
     if lines.len() == 1 {
@@ -166,6 +169,14 @@ fn pending_approval(pending: &PendingApproval, team: &str) -> String {
         short(&pending.digest),
         line(&pending.requested.join("`, `")),
         pending.since
+    )
+}
+
+fn denied_request(denied: &DeniedRequest) -> String {
+    format!(
+        "  refused: {} requests `{}`, beyond the ceiling of the team",
+        line(&denied.provider),
+        line(&denied.lines.join("`, `"))
     )
 }
 

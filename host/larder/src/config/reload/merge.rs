@@ -136,7 +136,12 @@ impl Merge {
             reconcile: self.reconcile(&running.reconcile, fresh.reconcile, has_same_folder),
             // The folder of the store is reported once, for all teams.
             registry: fresh.registry.with_store_of(&running.registry),
-            quota: self.keep(quota_key, &running.quota, fresh.quota),
+            // Whether there are teams is decided at the start.
+            quota: if running.quota.is_some() == fresh.quota.is_some() {
+                fresh.quota
+            } else {
+                self.keep(quota_key, &running.quota, fresh.quota)
+            },
         }
     }
 

@@ -254,7 +254,7 @@ async fn the_first_team_of_a_caller_pays_for_its_requests() {
         watchers: 1,
         ..Quota::default()
     };
-    let alpha = server_of("alpha", "echo", two_requests.clone()).await;
+    let alpha = server_of("alpha", "echo", two_requests).await;
     let beta = server_of("beta", "echo", two_requests).await;
     let gateway = shared_gateway(&[&alpha, &beta], 100);
     let [both, reverse] = [["beta", "alpha"], ["alpha", "beta"]].map(|teams| member(&teams));

@@ -9,6 +9,7 @@ use larder_runtime::metrics::Outcome;
 
 use super::{audited, line_count, reads};
 use crate::administration::admin::AdminClient;
+use crate::administration::metrics::{parse_samples, sample_value};
 use crate::support::harness::{
     SLOW_WAIT, TestServer, anonymous_call, eventually, eventually_within, parse_uri,
 };
@@ -248,6 +249,15 @@ async fn drops_and_counts_lines_that_do_not_fit_into_the_queue() {
     assert_eq!(reading.join().unwrap() as u64, written);
 }
 
+/// Whether the log can be written, and whether the server is ready, as metrics say.
+async fn gauges(admin: &AdminClient) -> (f64, f64) {
+    let samples = parse_samples(&admin.get("/metrics").await.1);
+    (
+        sample_value(&samples, "larder_audit_writable"),
+        sample_value(&samples, "larder_ready"),
+    )
+}
+
 /// A folder in the place of the file makes writes fail until it is removed.
 #[tokio::test]
 async fn is_not_ready_while_reads_wait_for_the_log() {
@@ -273,6 +283,8 @@ async fn is_not_ready_while_reads_wait_for_the_log() {
         })
         .await;
         assert_eq!(admin.get("/readyz").await.0, status, "{on_full}");
+        let is_ready = f64::from(u8::from(status == 200));
+        assert_eq!(gauges(&admin).await, (0.0, is_ready), "{on_full}");
         fs::remove_dir(work_dir.path("audit.log")).unwrap();
         reading.wait().expect_success();
         work_dir
@@ -283,6 +295,7 @@ async fn is_not_ready_while_reads_wait_for_the_log() {
         })
         .await;
         assert_eq!(admin.get("/readyz").await.0, 200, "{on_full}");
+        assert_eq!(gauges(&admin).await, (1.0, 1.0), "{on_full}");
         let all = reads(&fs::read_to_string(work_dir.path("audit.log")).unwrap());
         // A dropped line may have been in the buffer that is written when the folder is removed.
         assert!(

@@ -111,7 +111,11 @@ fn gc_keeps_what_lock_files_name() {
         file.set_modified(SystemTime::now() - Duration::from_secs(7200))
             .unwrap();
     }
+    let dry = workplace.run("gc --dry-run --json").json();
+    let dry_again = workplace.run("gc --dry-run").expect_exit(0);
+    assert!(dry_again.contains("would delete 2 files"), "{dry_again}");
     let collected = workplace.run("gc --json").json();
+    assert_eq!(dry, collected);
     assert_eq!(
         collected["blobs"], 2,
         "the manifest and the component of tools: {collected}"

@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 
 use super::workplace::Workplace;
+use crate::administration::metrics::{parse_samples, sample_value};
 use crate::support::harness::{SLOW_WAIT, eventually_blocking};
 use crate::support::process::{RunningProcess, WorkDir, path_arg};
 use crate::support::revision::{NOW, revision, text};
@@ -64,6 +65,15 @@ impl<'a> Server<'a> {
         self.workplace
             .run(&format!("status --json --admin {}", self.admin))
             .json()
+    }
+
+    /// The number of components that cannot be checked at their registry.
+    pub(super) fn failing_components(&self) -> f64 {
+        let request = crate::support::process::http_client().get(format!("{}/metrics", self.admin));
+        let text = async { request.send().await.unwrap().text().await.unwrap() };
+        let text = tokio::runtime::Runtime::new().unwrap().block_on(text);
+        let key = "larder_registry_failing_components{team=\"default\"}";
+        sample_value(&parse_samples(&text), key)
     }
 
     /// The status in the form for people.

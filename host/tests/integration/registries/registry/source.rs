@@ -120,6 +120,7 @@ fn a_registry_that_fails_does_not_concern_what_is_served() {
     server.wait_for(1);
     proxy.set(Fault::Status(503));
     server.wait_for_status("the error is shown", |shown| shown.contains("HTTP 503"));
+    assert_eq!(server.failing_components(), 1.0);
     assert!(server.read(NOW).unwrap().contains(&text(1)));
     drop(server);
     // The start needs no registry either.
@@ -143,6 +144,7 @@ fn a_registry_that_fails_does_not_concern_what_is_served() {
     proxy.set(Fault::None);
     server.wait_for(2);
     server.wait_for_status("the problem is solved", |shown| !shown.contains("problem:"));
+    assert_eq!(server.failing_components(), 0.0);
 }
 
 #[test]

@@ -2,8 +2,10 @@
 
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::PathBuf;
+use std::process::Command;
 use std::time::Duration;
 
+use crate::administration::admin::AdminClient;
 use crate::registries::registry::in_mount_namespace;
 use crate::support::harness::{
     SLOW_WAIT, TestServer, TestServerBuilder, eventually, eventually_within,
@@ -109,6 +111,39 @@ fn values_can_be_read_while_the_disk_is_full() {
     std::fs::remove_file(&fill).unwrap();
     assert!(is_set(3) && call("get/shared/a").contains("Some(\"3\")"));
     assert!(!status().contains("cannot be changed"), "{}", status());
+}
+
+/// The size of files is limited, so that the first write of the database fails like on a full disk.
+#[tokio::test]
+async fn a_file_whose_creation_failed_is_created_again() {
+    let config =
+        "[provider.key_value]\nkey_value = [\"shared\"]\n[admin]\nlisten = \"127.0.0.1:0\"\n";
+    let work_dir = WorkDir::with_guests("key_value").file("larder.toml", config);
+    let set = |url: &str| {
+        let call = format!("read key-value://set/shared/a/1 --url {url}");
+        work_dir.larder(&call).stdout
+    };
+    // The first server compiles the component.
+    let (admin, _) = AdminClient::open(&work_dir);
+    admin.process.signal("TERM");
+    admin.process.wait().expect_exit(0);
+    let limited = |own: &Command| {
+        let script = "trap '' XFSZ; ulimit -f 16; exec \"$0\" \"$@\"";
+        let mut command = Command::new("sh");
+        command.args(["-c", script]).arg(own.get_program());
+        command.args(own.get_args());
+        command
+    };
+    let (admin, url) = AdminClient::open_with(&work_dir, limited);
+    let refused = set(&url);
+    assert!(refused.starts_with("refused"), "{refused}");
+    admin.process.signal("TERM");
+    admin.process.wait().expect_exit(0);
+    let (admin, url) = AdminClient::open(&work_dir);
+    let written = set(&url);
+    assert!(written.starts_with("ok"), "{written}");
+    let (_, status) = admin.get("/status").await;
+    assert!(!status.contains("damaged"), "{status}");
 }
 
 #[tokio::test]
