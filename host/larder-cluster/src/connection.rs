@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use async_nats::jetstream::Context;
 use async_nats::{Client, ConnectOptions, Event, Server, jetstream};
+use bytes::Bytes;
 use futures_util::FutureExt as _;
 use parking_lot::{Mutex, MutexGuard};
 use percent_encoding::percent_decode_str;
@@ -21,6 +22,8 @@ const MAX_RECONNECT_DELAY: Duration = Duration::from_secs(2);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The time limit for the test of a server by an operator.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
+/// The code of the answer if JetStream cannot be used.
+const JETSTREAM_UNAVAILABLE: u16 = 503;
 /// The part of health that this module reports.
 const HEALTH_PART: &str = "cluster";
 
@@ -181,8 +184,7 @@ pub(crate) async fn probe(config: &ClusterConfig, server: &NatsServer) -> Result
     let asked = async {
         let client = options.connect(server.address().clone()).await;
         let client = client.map_err(|error| error.to_string())?;
-        let account = jetstream::new(client.clone()).query_account().await;
-        account.map_err(|error| format!("it has no JetStream: {error}"))?;
+        ask_for_jetstream(&client, config).await?;
         let info = client.server_info();
         Ok(format!("{} ({})", info.server_name, info.version))
     };
@@ -190,6 +192,21 @@ pub(crate) async fn probe(config: &ClusterConfig, server: &NatsServer) -> Result
     tokio::time::timeout(PROBE_TIMEOUT, asked)
         .await
         .unwrap_or_else(timed_out)
+}
+
+/// Asks for the bucket of the replicas, which need not exist. A request for information about the account may not be
+/// permitted.
+async fn ask_for_jetstream(client: &Client, config: &ClusterConfig) -> Result<(), String> {
+    let prefix = config.prefix.as_str();
+    let subject = format!("$JS.API.STREAM.INFO.KV_{prefix}_replicas");
+    let answer = client.request(subject, Bytes::new()).await;
+    let answer = answer.map_err(|error| format!("it has no JetStream: {error}"))?;
+    let answer: serde_json::Value = serde_json::from_slice(&answer.payload).unwrap_or_default();
+    let error = &answer["error"];
+    if error["code"] == JETSTREAM_UNAVAILABLE {
+        return Err(format!("it has no JetStream: {}", error["description"]));
+    }
+    Ok(())
 }
 
 fn options(config: &ClusterConfig) -> Result<ConnectOptions, ClusterError> {

@@ -27,7 +27,7 @@ impl AdminClient {
         Self::of(work_dir.start(ARGS))
     }
 
-    fn of(mut process: RunningProcess) -> Self {
+    pub(crate) fn of(mut process: RunningProcess) -> Self {
         let line = process.wait_for_stderr("serving /livez");
         let url = line.trim().rsplit("url=").next().unwrap().to_owned();
         Self {

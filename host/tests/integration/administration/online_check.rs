@@ -124,7 +124,7 @@ async fn contacts_nats_registries_and_granted_hosts() {
          [secret.key]\nenv = 'KEY'\n[registries.permitted.\"127.0.0.1:{closed}\"]\nplain_http = true\n\
          [provider.wiki]\ncomponent = '127.0.0.1:{closed}/team/wiki:1'\n\
          [provider.echo]\nhosts = ['http://{open}', 'http://127.0.0.1:{closed}', '*.example.com']\n\
-         tcp = ['{open}', '127.0.0.1:{closed}']\n"
+         tcp = [{{ host = '127.0.0.1', port = {closed}, private = true }}]\n"
     );
     let run = move || {
         let work_dir = WorkDir::with_guests("echo").file("larder.toml", &config);

@@ -403,5 +403,7 @@ fn a_reload_updates_adds_and_removes_teams() {
         TWO,
         "[team.a]\nplugins = 'docs'\nquota.calls = 3\n[team.b]\nplugins = 'cache'\n",
     );
-    assert_eq!(moved.needs_restart, ["team.a.plugins", "team.a.quota"]);
+    assert_eq!(moved.needs_restart, ["team.a.plugins"]);
+    let quota = moved.config.teams[&name("a")].quota.unwrap();
+    assert_eq!(quota.calls, 3);
 }

@@ -209,6 +209,7 @@ fn full_status() -> Value {
     });
     let team = json!({
         "team": "default", "plugins": "/srv/plugins", "state_key": "/srv/plugins", "providers": [provider], "more_rejected": 1, "collisions": ["z"],
+        "denied_requests": [{ "provider": "net", "lines": ["env HOME"] }],
         "rejected": [{ "file": "odd.wasm", "digest": "00", "reason": "empty", "since": at }],
         "pending_approval": [{ "provider": "net", "digest": "00", "requested": ["env HOME"], "since": at }],
         "stored": [{ "provider": "wiki", "keys": 1, "bytes": 2, "callers": 3 }],
