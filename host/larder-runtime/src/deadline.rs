@@ -1,59 +1,35 @@
 //! A timeout whose deadline is computed only if the future has to wait. For a future that is ready at once, the clock
 //! is not read and no timer is created.
 
-use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
 use std::time::Instant;
 
-use pin_project_lite::pin_project;
-use tokio::time::{Sleep, sleep_until};
+use tokio::time::sleep_until;
 
 /// Returns the output of `work`, or `None` if the deadline passes first. `deadline` is called only if the
 /// first poll of `work` is pending.
-pub fn with_deadline<D, W>(deadline: D, work: W) -> WithDeadline<D, W>
-where
-    D: FnOnce() -> Instant,
-    W: Future,
-{
-    WithDeadline {
-        work,
-        deadline: Some(deadline),
-        timer: None,
-    }
-}
-
-pin_project! {
-    /// The future of [`with_deadline`]. An async function would store `work` twice, and futures of calls are moved.
-    #[must_use = "futures do nothing unless they are polled"]
-    pub struct WithDeadline<D, W> {
-        #[pin]
-        work: W,
-        deadline: Option<D>,
-        #[pin]
-        timer: Option<Sleep>,
-    }
-}
-
-impl<D, W> Future for WithDeadline<D, W>
-where
-    D: FnOnce() -> Instant,
-    W: Future,
-{
-    type Output = Option<W::Output>;
-
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let mut this = self.project();
-        if let Poll::Ready(output) = this.work.poll(context) {
+pub async fn with_deadline<T>(
+    deadline: impl FnOnce() -> Instant,
+    work: impl Future<Output = T>,
+) -> Option<T> {
+    let mut work = pin!(work);
+    let mut deadline = Some(deadline);
+    let mut timer = pin!(None);
+    poll_fn(|context| {
+        if let Poll::Ready(output) = work.as_mut().poll(context) {
             return Poll::Ready(Some(output));
         }
-        if let Some(deadline) = this.deadline.take() {
-            this.timer.set(Some(sleep_until(deadline().into())));
+        if let Some(deadline) = deadline.take() {
+            timer.set(Some(sleep_until(deadline().into())));
         }
-        match this.timer.as_pin_mut() {
-            Some(timer) => timer.poll(context).map(|()| None),
-            None => Poll::Pending,
-        }
-    }
+        timer
+            .as_mut()
+            .as_pin_mut()
+            .map_or(Poll::Pending, |timer| timer.poll(context).map(|()| None))
+    })
+    .await
 }
 
 #[cfg(test)]

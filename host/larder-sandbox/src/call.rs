@@ -1,7 +1,7 @@
 //! Calls to guests: uses an idle guest or opens one, limits the duration of the call, and determines why a
 //! call failed.
 
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -98,8 +98,7 @@ impl Sandbox {
             guest.store.data_mut().begin_call(lease.clone());
             let attempt = CallAttempt::begin(guest_call, meter, reuse_key.clone(), &lease, None);
             let time_limit = attempt.time_limit;
-            let guest = pin!(async { Ok(guest) });
-            match self.attempt(guest, attempt).await {
+            match self.attempt(async { Ok(guest) }, attempt).await {
                 // The cause may be state that an earlier call left in the guest.
                 Err(fault) if W::IS_REPEATABLE && fault.kind.may_be_caused_by_reuse() => {
                     log_retry(&lease, &fault);
@@ -123,13 +122,13 @@ impl Sandbox {
         };
         let taken = taken.ok_or_else(|| self.refuse(&lease, Resource::Guests))?;
         let attempt = CallAttempt::begin(guest_call, meter, reuse_key, &lease, time_limit);
-        let guest = pin!(self.open(lease, taken, compiled));
-        self.attempt(guest, attempt).await
+        self.attempt(self.open(lease, taken, compiled), attempt)
+            .await
     }
 
     async fn attempt<W: GuestCall>(
         &self,
-        guest: Pin<&mut impl Future<Output = Result<OpenGuest, Fault>>>,
+        guest: impl Future<Output = Result<OpenGuest, Fault>>,
         attempt: CallAttempt<'_, W>,
     ) -> Result<W::Output, Fault> {
         let CallAttempt {
