@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use futures_util::future::join_all;
 use futures_util::stream;
 use tokio::net::TcpStream;
 
@@ -41,7 +40,7 @@ pub(super) async fn registries(config: &Config) -> Vec<OnlineCheck> {
     let tests = teams
         .filter(|team| !team.registry.is_locked)
         .map(registries_of);
-    join_all(tests).await.concat()
+    futures_util::future::join_all(tests).await.concat()
 }
 
 #[cfg(feature = "registry")]
