@@ -342,6 +342,8 @@ impl Provider {
                 provider.metrics().calls(*outcome),
             )
         });
+        let sources = &provider.facts().grant_sources;
+        let circuits = provider.circuits();
         Self {
             name: offer.name().to_string(),
             digest: provider.digest().to_string(),
@@ -360,29 +362,17 @@ impl Provider {
                 .iter()
                 .map(ToString::to_string)
                 .collect(),
-            requested: provider
-                .facts()
-                .grant_sources
-                .requested
-                .iter()
-                .cloned()
-                .collect(),
-            allowed: provider
-                .facts()
-                .grant_sources
-                .allowed
-                .iter()
-                .cloned()
-                .collect(),
+            requested: sources.requested.iter().cloned().collect(),
+            allowed: sources.allowed.iter().cloned().collect(),
             grants: Grants::of(provider.grant()),
             calls: calls.filter(|(_, count)| *count > 0).collect(),
             last_error: provider
                 .metrics()
                 .last_error()
                 .map(|error| LastError::of(&error)),
-            circuit_open_ms: provider.circuits().calls_open_for.map(milliseconds),
-            list_circuit_open_ms: provider.circuits().list_open_for.map(milliseconds),
-            search_circuit_open_ms: provider.circuits().search_open_for.map(milliseconds),
+            circuit_open_ms: circuits.calls_open_for.map(milliseconds),
+            list_circuit_open_ms: circuits.list_open_for.map(milliseconds),
+            search_circuit_open_ms: circuits.search_open_for.map(milliseconds),
             index: None,
         }
     }

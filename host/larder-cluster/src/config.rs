@@ -34,6 +34,13 @@ pub struct ClusterConfig {
     pub version: String,
 }
 
+impl ClusterConfig {
+    /// The name of the bucket with the leases of the replicas.
+    pub(crate) fn replicas_bucket(&self) -> String {
+        format!("{}_replicas", self.prefix.as_str())
+    }
+}
+
 /// The URL of a NATS server. It may contain credentials, which are not shown.
 #[derive(Clone, PartialEq, Eq)]
 pub struct NatsServer(ServerAddr);

@@ -197,14 +197,15 @@ pub(crate) async fn probe(config: &ClusterConfig, server: &NatsServer) -> Result
 /// Asks for the bucket of the replicas, which need not exist. A request for information about the account may not be
 /// permitted.
 async fn ask_for_jetstream(client: &Client, config: &ClusterConfig) -> Result<(), String> {
-    let prefix = config.prefix.as_str();
-    let subject = format!("$JS.API.STREAM.INFO.KV_{prefix}_replicas");
+    let subject = format!("$JS.API.STREAM.INFO.KV_{}", config.replicas_bucket());
     let answer = client.request(subject, Bytes::new()).await;
     let answer = answer.map_err(|error| format!("it has no JetStream: {error}"))?;
-    let answer: serde_json::Value = serde_json::from_slice(&answer.payload).unwrap_or_default();
+    let answer: serde_json::Value = serde_json::from_slice(&answer.payload)
+        .map_err(|error| format!("its answer about JetStream is not JSON: {error}"))?;
     let error = &answer["error"];
     if error["code"] == JETSTREAM_UNAVAILABLE {
-        return Err(format!("it has no JetStream: {}", error["description"]));
+        let why = error["description"].as_str().unwrap_or_default();
+        return Err(format!("it has no JetStream: {why}"));
     }
     Ok(())
 }

@@ -124,12 +124,7 @@ async fn bucket(node: &Node) -> Result<Store, async_nats::Error> {
         max_age: node.config.lease,
         storage: StorageType::Memory,
     };
-    bucket::open(
-        node,
-        &format!("{}_replicas", node.config.prefix.as_str()),
-        new,
-    )
-    .await
+    bucket::open(node, &node.config.replicas_bucket(), new).await
 }
 
 async fn renew(node: &Node, bucket: &Store) -> Result<(), async_nats::Error> {

@@ -196,7 +196,7 @@ pub(super) async fn serve(
         let guard = connection.begin();
         async move {
             let mut response = endpoint.respond_to(request, Some(guard.connection())).await;
-            yield_batch::end_response().await;
+            yield_batch::delay_response().await;
             if endpoint.0.drain.is_stopping() {
                 // hyper closes the connection after this response.
                 response

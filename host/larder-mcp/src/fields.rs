@@ -189,14 +189,14 @@ impl<'de> Visitor<'de> for ObjectSeed<'_, 'de> {
             error: None,
         };
         let mut members = 0;
-        while let Some(key) = map.next_key_seed(KeySeed)? {
+        while let Some(key) = map.next_key::<&RawValue>()? {
             members += 1;
             if members > MAX_MEMBERS {
                 fields.error.get_or_insert(BadFields::TooMany);
                 map.next_value::<IgnoredAny>()?;
                 continue;
             }
-            let Some(key) = key else {
+            let Some(key) = RawJson::from(key).string() else {
                 fields.error.get_or_insert(BadFields::NotUnicode);
                 map.next_value::<IgnoredAny>()?;
                 continue;
@@ -214,35 +214,6 @@ impl<'de> Visitor<'de> for ObjectSeed<'_, 'de> {
             }
         }
         Ok(fields)
-    }
-}
-
-/// Reads a key. The result is `None` if the key has an unpaired surrogate, which a string of Rust cannot have.
-struct KeySeed;
-
-impl<'de> DeserializeSeed<'de> for KeySeed {
-    type Value = Option<Cow<'de, str>>;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        deserializer.deserialize_bytes(self)
-    }
-}
-
-impl<'de> Visitor<'de> for KeySeed {
-    type Value = Option<Cow<'de, str>>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a key")
-    }
-
-    fn visit_borrowed_bytes<E>(self, key: &'de [u8]) -> Result<Self::Value, E> {
-        Ok(std::str::from_utf8(key).ok().map(Cow::Borrowed))
-    }
-
-    fn visit_bytes<E>(self, key: &[u8]) -> Result<Self::Value, E> {
-        Ok(std::str::from_utf8(key)
-            .ok()
-            .map(|key| Cow::Owned(key.to_owned())))
     }
 }
 

@@ -15,7 +15,7 @@ pub enum LoadError {
     Verification {
         /// Why.
         reason: String,
-        /// Whether a later attempt may succeed although no file or setting changes.
+        /// Whether a retry may succeed without a change of a file or a setting.
         is_temporary: bool,
     },
     /// The name of the file is not a valid provider name.

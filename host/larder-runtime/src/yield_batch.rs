@@ -37,9 +37,9 @@ pub fn guest_ran_long() {
     });
 }
 
-/// Counts a response. Yields once to the other tasks of this thread if it is not the first response of the batch, and no
-/// guest ran for long.
-pub async fn end_response() {
+/// Delays a response until the other tasks of this thread that are ready have run, so that it is sent with theirs. The
+/// first response of a batch is not delayed, and no response is delayed after a guest ran for long.
+pub async fn delay_response() {
     let Batch { responses, is_long } = BATCH.get();
     BATCH.set(Batch {
         responses: responses.saturating_add(1),
@@ -72,17 +72,17 @@ mod tests {
     #[test]
     fn delays_all_responses_of_a_batch_but_the_first() {
         start();
-        assert!(end_response().now_or_never().is_some());
-        assert!(end_response().now_or_never().is_none());
+        assert!(delay_response().now_or_never().is_some());
+        assert!(delay_response().now_or_never().is_none());
         start();
-        assert!(end_response().now_or_never().is_some());
+        assert!(delay_response().now_or_never().is_some());
     }
 
     #[test]
     fn delays_nothing_after_a_guest_that_ran_long() {
         start();
-        assert!(end_response().now_or_never().is_some());
+        assert!(delay_response().now_or_never().is_some());
         guest_ran_long();
-        assert!(end_response().now_or_never().is_some());
+        assert!(delay_response().now_or_never().is_some());
     }
 }

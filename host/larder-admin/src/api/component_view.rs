@@ -137,10 +137,11 @@ impl ComponentView {
 
     fn is_degraded(&self, offer: &Offer) -> bool {
         let provider = &offer.provider;
+        let states = provider.circuits();
         let circuits = [
-            provider.circuits().calls_open_for,
-            provider.circuits().list_open_for,
-            provider.circuits().search_open_for,
+            states.calls_open_for,
+            states.list_open_for,
+            states.search_open_for,
         ];
         self.rejected.is_some()
             || self.pending.is_some()

@@ -175,11 +175,12 @@ fn index_error(view: &ComponentView) -> Option<Problem> {
 
 fn of_offer(offer: &Offer) -> Vec<Problem> {
     let provider = &offer.provider;
+    let circuits = provider.circuits();
     let mut all = Vec::new();
     for (calls, time) in [
-        ("it", provider.circuits().calls_open_for),
-        ("its list", provider.circuits().list_open_for),
-        ("its search", provider.circuits().search_open_for),
+        ("it", circuits.calls_open_for),
+        ("its list", circuits.list_open_for),
+        ("its search", circuits.search_open_for),
     ] {
         let Some(time) = time else { continue };
         let text = format!(

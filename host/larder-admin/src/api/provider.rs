@@ -217,16 +217,16 @@ impl Latency {
 
 impl Breaker {
     fn of(offer: &Offer) -> Self {
-        let provider = &offer.provider;
+        let circuits = offer.provider.circuits();
         let now = SystemTime::now();
         let until = |time: Option<Duration>| time.map(|time| timestamp(now + time));
-        let open = provider.circuits().calls_open_for;
+        let open = circuits.calls_open_for;
         Self {
             state: if open.is_some() { "open" } else { "closed" },
             until: until(open),
-            failures: provider.circuits().consecutive_faults,
-            list_until: until(provider.circuits().list_open_for),
-            search_until: until(provider.circuits().search_open_for),
+            failures: circuits.consecutive_faults,
+            list_until: until(circuits.list_open_for),
+            search_until: until(circuits.search_open_for),
         }
     }
 }

@@ -1,22 +1,22 @@
 //! Permits whose number can change while some of them are in use.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// A number of permits.
 #[derive(Debug)]
 pub(super) struct Permits {
     semaphore: Arc<Semaphore>,
-    limit: Mutex<usize>,
+    limit: AtomicUsize,
 }
 
 impl Permits {
     pub(super) fn new(limit: usize) -> Self {
         Self {
             semaphore: Arc::new(Semaphore::new(limit)),
-            limit: Mutex::new(limit),
+            limit: AtomicUsize::new(limit),
         }
     }
 
@@ -32,13 +32,14 @@ impl Permits {
 
     /// The number of permits that are in use.
     pub(super) fn taken(&self) -> usize {
-        let limit = *self.limit.lock();
-        limit.saturating_sub(self.semaphore.available_permits())
+        self.limit
+            .load(Relaxed)
+            .saturating_sub(self.semaphore.available_permits())
     }
 
     /// Changes the number of permits. The future removes those that are in use now, as soon as they are returned.
     pub(super) fn resize(&self, limit: usize) -> impl Future<Output = ()> + Send + use<> {
-        let before = std::mem::replace(&mut *self.limit.lock(), limit);
+        let before = self.limit.swap(limit, Relaxed);
         self.semaphore.add_permits(limit.saturating_sub(before));
         let surplus = before.saturating_sub(limit);
         let in_use = surplus.saturating_sub(self.semaphore.forget_permits(surplus));

@@ -201,7 +201,7 @@ impl Providers {
     }
 }
 
-/// Writes a counter that has counted something.
+/// Writes a counter, unless it is zero.
 fn counter(samples: &mut Samples<'_>, labels: &[(&str, &str)], count: u64) -> fmt::Result {
     if count == 0 {
         return Ok(());
@@ -209,7 +209,7 @@ fn counter(samples: &mut Samples<'_>, labels: &[(&str, &str)], count: u64) -> fm
     samples.counter(labels, count)
 }
 
-/// Writes a histogram that has observed something.
+/// Writes a histogram, unless it has no observations.
 fn histogram(
     samples: &mut Samples<'_>,
     labels: &[(&str, &str)],

@@ -145,6 +145,8 @@ impl interface::Provider for Provider {
     fn replace_code(&self, compiled: Box<dyn interface::CompiledComponent>) {
         let compiled: Box<dyn Any> = compiled;
         let Ok(component) = compiled.downcast::<SandboxComponent>() else {
+            let provider = self.facts.name.as_str();
+            tracing::error!(provider, "code of another engine cannot replace its code");
             return;
         };
         if component.compiled.digest() == self.facts.digest {

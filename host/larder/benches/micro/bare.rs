@@ -101,7 +101,7 @@ async fn respond(
     response
         .headers_mut()
         .insert(http::header::CONTENT_TYPE, json);
-    yield_batch::end_response().await;
+    yield_batch::delay_response().await;
     Ok(response)
 }
 

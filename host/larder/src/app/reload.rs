@@ -329,8 +329,8 @@ impl Reloader {
 fn register_metrics(parts: &ReloadableParts, last_success: Arc<AtomicU64>) {
     let health = parts.health.clone();
     let has_succeeded = move || {
-        let has_failed = [CREDENTIALS, CONFIGURATION].map(|part| health.has_problem(part));
-        u64::from(!has_failed.contains(&true))
+        let has_failed = health.has_problem(CREDENTIALS) || health.has_problem(CONFIGURATION);
+        u64::from(!has_failed)
     };
     parts.metrics.register_gauge(
         "larder_config_last_reload_successful",
