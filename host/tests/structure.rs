@@ -256,7 +256,7 @@ fn two_files_have_unsafe_calls() {
         names,
         [
             "host/larder-runtime/src/short_slice.rs",
-            "host/larder-sandbox/src/cache/map.rs"
+            "host/larder-sandbox/src/compile/cache/map.rs"
         ]
     );
     let manifest = std::fs::read_to_string(root().join("Cargo.toml")).unwrap();

@@ -1,22 +1,20 @@
-//! Configuration of the wasmtime engine and the linker. Features that components do not need are disabled.
+//! Configuration of the wasmtime engine. Features that components do not need are disabled.
+
+pub(crate) mod error;
+pub(crate) mod tier;
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use rustix::process::{Resource, getrlimit};
-use wasmtime::component::{HasSelf, Linker};
 use wasmtime::{
     CacheStore, Config, Enabled, Engine, InstanceAllocationStrategy, OptLevel,
     PoolingAllocationConfig,
 };
 
-use super::bindings;
-use super::limits::GUEST_STACK;
-use super::places::{self, MAX_MEMORIES, MAX_TABLES, MEMORIES, TABLES};
-use super::state::GuestState;
-use super::tier::Tier;
-use super::unreadable_names::count_unreadable_names;
-use super::wasi_sockets::limit_sockets;
+use self::tier::Tier;
+use crate::guest::limits::GUEST_STACK;
+use crate::guest::places::{self, MAX_MEMORIES, MAX_TABLES, MEMORIES, TABLES};
 
 /// Size of the native stack on which a guest and the host functions that it calls run, in bytes.
 const ASYNC_STACK: usize = 2 << 20;
@@ -95,19 +93,4 @@ fn pool(slots: u32) -> PoolingAllocationConfig {
         .max_unused_warm_slots(64)
         .pagemap_scan(Enabled::Auto);
     pool
-}
-
-/// Creates a linker with everything that a component may import: the interfaces of the contract, all of WASI 0.2, and
-/// wasi:http. If a function needs a grant and the grant is missing, calling the function fails. Such functions are
-/// linked nevertheless, because some languages import functions that they never use.
-pub(super) fn linker(engine: &Engine) -> wasmtime::Result<Linker<GuestState>> {
-    let mut linker = Linker::new(engine);
-    wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
-    count_unreadable_names(&mut linker)?;
-    limit_sockets(&mut linker)?;
-    wasmtime_wasi_http::p2::add_only_http_to_linker_async(&mut linker)?;
-    bindings::InteractiveProvider::add_to_linker::<_, HasSelf<GuestState>>(&mut linker, |state| {
-        state
-    })?;
-    Ok(linker)
 }

@@ -1,14 +1,18 @@
 //! The configuration of a provider's guests, and the lease under which each of them is opened.
 
+pub(crate) mod folder_threads;
+pub(crate) mod provider_log;
+pub(crate) mod signal_rate_limit;
+
 use std::ops::Deref;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::folder_threads::FolderThreads;
-use super::outgoing_http::OutgoingHttp;
-use super::outgoing_tcp::OutgoingTcp;
-use super::provider_log::ProviderLog;
-use super::signal_rate_limit::SignalRateLimit;
+use crate::guest_config::folder_threads::FolderThreads;
+use crate::guest_config::provider_log::ProviderLog;
+use crate::guest_config::signal_rate_limit::SignalRateLimit;
+use crate::network::outgoing_http::OutgoingHttp;
+use crate::network::outgoing_tcp::OutgoingTcp;
 use larder_key_value::KeyValueStore;
 use larder_model::name::{ProviderName, TeamName};
 use larder_model::policy::{Grant, Permit, QuotaUsage, TimeLimit};
@@ -84,7 +88,7 @@ pub(super) struct GuestConfig {
 impl GuestConfig {
     /// The configuration of a provider without any grants.
     pub(super) fn without_grants() -> Arc<Self> {
-        use super::provider_log::OutputLimits;
+        use crate::guest_config::provider_log::OutputLimits;
         use larder_model::name::Digest;
         use larder_runtime::drain::Drain;
         use larder_runtime::ledger::SeveralTeams;
@@ -106,7 +110,7 @@ impl GuestConfig {
             team,
             outgoing_http: Arc::new(OutgoingHttp::new(
                 &grant,
-                Arc::new(super::dns::DnsLookups::new(shares.clone())),
+                Arc::new(crate::network::dns::DnsLookups::new(shares.clone())),
             )),
             outgoing_tcp: None,
             grant,

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 
-use super::provider::SandboxComponent;
-use super::{CachedComponent, Sandbox};
+use crate::provider::SandboxComponent;
+use crate::{CachedComponent, Sandbox};
 use larder_model::name::{Digest, TeamName};
 use larder_provider::{
     self as interface, Compilation, CompileJob, Engine, HashedComponent, Rejection,

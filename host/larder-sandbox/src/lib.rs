@@ -6,70 +6,37 @@
 #![cfg_attr(test, allow(clippy::too_many_lines, reason = "tables are long"))]
 
 mod bindings;
-mod cache;
-mod call;
-mod call_meter;
-mod call_thread;
-pub mod child;
-mod compile_job;
-mod compile_phases;
-mod compiled;
-mod compiled_code;
-mod compiler;
-mod contract_version;
-mod cpu_time;
-mod dns;
+mod compile;
 mod engine;
-mod engine_error;
-mod fault;
-mod folder_threads;
-mod growth;
 mod guest;
 mod guest_config;
-mod guest_tcp;
-mod host;
-mod host_resources;
-mod http_client;
-mod interaction_host;
+mod imports;
 mod interface;
-mod key_value_host;
-mod libraries;
-mod limits;
-mod log;
-mod long_calls;
-mod outgoing_http;
-mod outgoing_tcp;
-mod places;
-mod preopen;
+mod json;
+mod network;
 pub mod provider;
-mod provider_log;
-mod queue_timer;
-mod resolved_addresses;
-mod reuse;
-mod signal_rate_limit;
-mod state;
-mod ticker;
-mod tier;
-mod unreadable_names;
-mod unsupported_features;
-mod wasi_http;
-mod wasi_sockets;
+mod run;
+mod threads;
 
 use std::sync::Arc;
 
 use wasmtime::Engine;
 use wasmtime::component::Linker;
 
-pub use self::cache::{CacheError, CacheLocation, Config as CacheConfig};
-pub use self::compiled::{CachedComponent, CompiledComponent};
-use self::compiler::Compiler;
-pub use self::compiler::Config as CompilerConfig;
-use self::folder_threads::{FolderThreads, FolderThreadsByProvider};
-use self::long_calls::LongCalls;
-use self::provider_log::OutputLimits;
-use self::reuse::ReusableGuests;
-use self::state::GuestState;
-pub use self::unsupported_features::unsupported_features;
+pub use self::compile::cache::{CacheError, CacheLocation, Config as CacheConfig};
+pub use self::compile::child;
+use self::compile::compiler::Compiler;
+pub use self::compile::compiler::Config as CompilerConfig;
+pub use self::compile::unsupported_features::unsupported_features;
+use self::guest::host_resources;
+use self::guest::state::GuestState;
+use self::guest_config::folder_threads::{FolderThreads, FolderThreadsByProvider};
+use self::guest_config::provider_log::OutputLimits;
+use self::imports::linker;
+pub use self::run::compiled::{CachedComponent, CompiledComponent};
+use self::run::reuse::ReusableGuests;
+use self::threads::long_calls::LongCalls;
+use self::threads::ticker;
 use larder_model::name::{ProviderName, TeamName};
 use larder_runtime::drain::Drain;
 use larder_runtime::memory_budget::MemoryBudget;
@@ -150,7 +117,7 @@ impl Sandbox {
         let ticker = ticker::Ticker::start(&engine)
             .map_err(|error| SetUpError::Engine(error.to_string()))?;
         Ok(Self {
-            linker: engine::linker(&engine).map_err(failed)?,
+            linker: linker::linker(&engine).map_err(failed)?,
             compiler: Compiler::new(&config.compiler, &engine, &shares, drain)?,
             shares,
             reusable,

@@ -12,18 +12,19 @@ use super::convert::{
     completion, description, entry_page, read_result, template_match, template_page, versions,
     wit_match,
 };
+use super::guest_calls;
 use super::guest_calls::{AnswerMemory, CallChecks, NoChecks};
 use super::instrument::InstrumentedCall;
 use super::omissions::Omissions;
-use super::{Provider, guest_calls, wit};
+use super::{Provider, wit};
 use crate::bindings::exports::larder::provider::completion_provider;
 use crate::bindings::larder::provider::provider_types::Error as WitError;
-use crate::call_meter::CallMeter;
-use crate::guest::GuestCall;
+use crate::guest_config::provider_log::FAULT;
 use crate::guest_config::{GuestConfig, Lease};
-use crate::provider_log::FAULT;
-use crate::queue_timer::QueueTimer;
-use crate::reuse::ReuseKey;
+use crate::run::guest::GuestCall;
+use crate::run::reuse::ReuseKey;
+use crate::threads::call_meter::CallMeter;
+use crate::threads::queue_timer::QueueTimer;
 use larder_model::policy::{GuestLifetime, Permit};
 use larder_model::resource::{Completion, CompletionRequest, Entry, Match, ReadResult, Template};
 use larder_model::uri::Uri;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::queue_timer::QueueTimer;
+use crate::threads::queue_timer::QueueTimer;
 use larder_model::policy::Limits;
 
 /// The concurrency limit of one revision of a provider.

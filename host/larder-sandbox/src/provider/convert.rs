@@ -7,7 +7,6 @@ mod description;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
 mod input;
-mod json;
 mod metadata;
 mod names;
 mod pace;
@@ -20,7 +19,6 @@ mod texts;
 mod tools;
 
 pub(super) use self::description::description;
-pub(crate) use self::json::value as json_value;
 use self::pace::Pace;
 pub(super) use self::prompts::{
     prompt_answer_size, prompt_page, prompt_result, prompt_size, wit_argument_query,

@@ -15,7 +15,7 @@ use super::convert::{entry_size, reading_size, template_size};
 use super::wit;
 use crate::bindings::exports::larder::provider::completion_provider;
 use crate::bindings::larder::provider::provider_types::{Error, Freshness, Scope};
-use crate::guest::{CallableGuest, GuestCall};
+use crate::run::guest::{CallableGuest, GuestCall};
 use larder_model::uri::Uri;
 use larder_runtime::memory_budget::MemoryCharge;
 

@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 
+use super::Provider;
 use super::convert::{
     completion, declarations, hits, prompt_page, prompt_result, tool_page, tool_result,
     wit_argument_query, wit_prompt_request, wit_search_query, wit_tool_call,
 };
+use super::guest_calls;
 use super::guest_calls::{AnswerMemory, NoChecks};
 use super::omissions::Omissions;
-use super::{Provider, guest_calls};
 use crate::bindings::exports::larder::provider::prompt_provider::Suggestions;
 use crate::guest_config::GuestConfig;
 use larder_model::input::Answer;

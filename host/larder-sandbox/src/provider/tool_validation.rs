@@ -9,9 +9,9 @@ use larder_json_schema::{Effort, JsonSchema, SchemaError};
 use serde_json::Value;
 
 use super::guest_calls::CallChecks;
-use crate::call_thread::move_to_long_call_thread;
-use crate::fault::timeout_fault;
 use crate::guest_config::{GuestConfig, Lease};
+use crate::run::fault::timeout_fault;
+use crate::threads::call_thread::move_to_long_call_thread;
 use larder_model::input::Answer;
 use larder_model::tool::ToolResult;
 use larder_provider::{CallError, MAX_EFFORT, ToolValidation};

@@ -4,10 +4,10 @@ use serde_json::value::RawValue;
 
 use super::check_result_count;
 use super::client_request;
-use super::json;
 use super::names::{WORD_RULE, is_word, quoted};
 use super::pace::Pace;
 use crate::bindings::larder::provider::interaction_types as wit;
+use crate::json;
 use crate::provider::omissions::Omissions;
 use larder_model::input::{InputMethod, InputRequest, InputRequired, InputResponse, ProvidedInput};
 use larder_model::size;

@@ -2,7 +2,7 @@
 
 use serde_json::value::RawValue;
 
-use super::json;
+use crate::json;
 use crate::provider::omissions::Omissions;
 use larder_model::format::is_metadata_key;
 use larder_model::resource::Metadata;

@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use super::CallChecks;
-use crate::guest::{CallableGuest, GuestCall};
+use crate::guest::state::GuestState;
 use crate::guest_config::{GuestConfig, Lease};
-use crate::state::GuestState;
+use crate::run::guest::{CallableGuest, GuestCall};
 use larder_provider::CallError;
 use larder_runtime::memory_budget::{ChargeError, MemoryCharge, MemoryUse};
 

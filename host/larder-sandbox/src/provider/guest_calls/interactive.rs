@@ -4,10 +4,10 @@ use super::{Answer, AnswerMemory, implemented};
 use crate::bindings::exports::larder::provider::{
     prompt_provider, search_provider, settings_provider, tool_provider,
 };
-use crate::guest::{CallableGuest, GuestCall};
 use crate::provider::convert::{
     hits_size, prompt_answer_size, prompt_size, tool_answer_size, tool_size,
 };
+use crate::run::guest::{CallableGuest, GuestCall};
 use larder_runtime::memory_budget::MemoryCharge;
 
 pub(in crate::provider) struct ListTools(pub(in crate::provider) Option<String>);

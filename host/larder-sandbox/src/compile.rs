@@ -1,0 +1,10 @@
+//! Compiles components in a child process, and keeps the compiled code in a cache. It creates no guests.
+
+pub(crate) mod cache;
+pub mod child;
+pub(crate) mod compiled_code;
+pub(crate) mod compiler;
+pub(crate) mod job;
+pub(crate) mod libraries;
+pub(crate) mod phases;
+pub(crate) mod unsupported_features;

@@ -1,0 +1,389 @@
+//! Checks, compiles and links components.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use bytes::Bytes;
+use wasmtime::component::{Component, ComponentExportIndex, Instance, InstancePre};
+use wasmtime::{Engine, Precompiled, Store};
+
+use super::contract_version::{
+    CONTRACT_PACKAGE, UnsupportedContract, check_contract_version, is_compatible, is_offered,
+};
+use crate::Sandbox;
+use crate::bindings::exports::larder::provider::{
+    completion_provider, prompt_provider, resource_provider, search_provider, settings_provider,
+    tool_provider, version_provider,
+};
+use crate::compile::compiled_code::{CompiledCode, CompiledLibrary, Pins};
+use crate::compile::libraries::instance_size;
+use crate::engine::error::shortened;
+use crate::engine::tier::Tier;
+use crate::guest::places::Places;
+use crate::guest::state::GuestState;
+use larder_model::name::{Digest, TeamName};
+use larder_provider::{
+    CONTRACT_VERSION, CompileJob, CompilePhases, HashedComponent, Priority, Rejection,
+};
+use larder_runtime::file_fingerprint::FileFingerprint;
+use larder_runtime::metrics::GaugeGuard;
+
+/// The interface that every provider exports.
+const PROVIDER_INTERFACE: &str = "larder:provider/resource-provider@0.1.0";
+/// The interface for tools.
+const TOOL_INTERFACE: &str = "larder:provider/tool-provider@0.1.0";
+
+impl From<UnsupportedContract> for Rejection {
+    fn from(unsupported: UnsupportedContract) -> Self {
+        match unsupported {
+            UnsupportedContract::Newer(version) => Self::NewerContract(version),
+            UnsupportedContract::Other(version) => Self::OtherContract(version),
+        }
+    }
+}
+
+/// A component that was checked, compiled and linked. Guests are instantiated from it.
+pub struct CompiledComponent {
+    pub(super) pre: InstancePre<GuestState>,
+    /// How many places each guest of the component needs.
+    pub(crate) places: Places,
+    /// Bytes of the library instances of each guest.
+    pub(super) library_instances: u64,
+    /// Keeps the entries of the component in the cache.
+    _pins: Pins,
+    digest: Digest,
+    /// The functions of the required interface.
+    pub(crate) resources: resource_provider::GuestIndices,
+    /// The function `read-resource`, which is called most.
+    pub(crate) read: ComponentExportIndex,
+    /// The functions of `completion-provider`, if the component exports it.
+    pub(crate) completion: Option<completion_provider::GuestIndices>,
+    /// The functions of `version-provider`, if the component exports it.
+    pub(crate) versions: Option<version_provider::GuestIndices>,
+    /// The functions of `tool-provider`, if the component exports it.
+    pub(crate) tools: Option<tool_provider::GuestIndices>,
+    /// The function `call-tool`, if the component exports `tool-provider`.
+    pub(crate) call_tool: Option<ComponentExportIndex>,
+    /// The functions of `prompt-provider`, if the component exports it.
+    pub(crate) prompts: Option<prompt_provider::GuestIndices>,
+    /// The functions of `search-provider`, if the component exports it.
+    pub(crate) search: Option<search_provider::GuestIndices>,
+    /// The functions of `settings-provider`, if the component exports it.
+    pub(crate) settings: Option<settings_provider::GuestIndices>,
+    imports: Vec<String>,
+    /// Present if the code is to be replaced by optimised code.
+    first_tier: Option<GaugeGuard>,
+    /// Whether the provider uses other code by now.
+    is_replaced: AtomicBool,
+}
+
+/// A compiled component from the cache.
+pub struct CachedComponent {
+    digest: Digest,
+    code: CompiledCode,
+}
+
+impl CachedComponent {
+    /// The digest of the component.
+    pub fn digest(&self) -> Digest {
+        self.digest
+    }
+}
+
+impl Sandbox {
+    /// Checks, compiles and links a component. If the component is not in the cache, a separate process compiles it.
+    /// Dropping the future kills that process.
+    pub async fn compile(
+        &self,
+        team: &TeamName,
+        bytes: Bytes,
+    ) -> Result<CompiledComponent, Rejection> {
+        self.compile_hashed(team, HashedComponent::new(bytes)).await
+    }
+
+    /// Like [`Self::compile`], for bytes whose digest is known.
+    pub async fn compile_hashed(
+        &self,
+        team: &TeamName,
+        hashed: HashedComponent,
+    ) -> Result<CompiledComponent, Rejection> {
+        let job = CompileJob {
+            team,
+            provider: None,
+            priority: Priority::Awaited,
+        };
+        self.link(self.compile_for(&job, hashed).await?.0)
+    }
+
+    /// Checks and compiles a component, and returns how long the phases took. Dropping the future kills the process.
+    pub async fn compile_for(
+        &self,
+        job: &CompileJob<'_>,
+        hashed: HashedComponent,
+    ) -> Result<(CachedComponent, CompilePhases), Rejection> {
+        let digest = hashed.digest();
+        let bytes = hashed.bytes().clone();
+        check_magic_bytes(&bytes)?;
+        let (code, phases) = self.compiler.get_or_compile(job, digest, bytes).await?;
+        Ok((CachedComponent { digest, code }, phases))
+    }
+
+    /// Returns the compiled component of a file with this fingerprint from the cache, so that the file need
+    /// not be read.
+    pub async fn find_cached(
+        &self,
+        team: &TeamName,
+        fingerprint: FileFingerprint,
+    ) -> Option<CachedComponent> {
+        self.compiler
+            .find_cached(team, fingerprint)
+            .await
+            .map(|(digest, code)| CachedComponent { digest, code })
+    }
+
+    /// Returns the optimised code of the component with this digest from the cache.
+    pub async fn find_optimised(&self, team: &TeamName, digest: Digest) -> Option<CachedComponent> {
+        let code = self.compiler.find_optimised(team, digest).await?;
+        Some(CachedComponent { digest, code })
+    }
+
+    /// Records the digest of the file with this fingerprint. The fingerprint must be settled, and must be the same
+    /// before and after the file was read.
+    pub async fn record_digest(&self, fingerprint: FileFingerprint, digest: Digest) {
+        self.compiler.record_digest(fingerprint, digest).await;
+    }
+
+    /// Removes the recorded digest of the file with this fingerprint, because it is wrong.
+    pub async fn forget_digest(&self, fingerprint: FileFingerprint) {
+        self.compiler.forget_digest(fingerprint).await;
+    }
+
+    /// Links a compiled component, and checks its imports and exports.
+    pub fn link(&self, cached: CachedComponent) -> Result<CompiledComponent, Rejection> {
+        let CachedComponent { digest, code } = cached;
+        let pins = code.pins();
+        let component = code.entry.code;
+        let (mut imports, exports) = import_and_export_names(&component, &self.engine);
+        imports.retain(|name| code.libraries.iter().all(|library| library.name != *name));
+        check_names(&imports, &exports)?;
+        let pre = self
+            .instantiate_pre(&component, &code.libraries)
+            .map_err(|error| mismatch(&error))?;
+        let function = |interface: &str, name: &str| {
+            let interface = component.get_export_index(None, interface)?;
+            component.get_export_index(Some(&interface), name)
+        };
+        Ok(CompiledComponent {
+            read: function(PROVIDER_INTERFACE, "read-resource").ok_or(Rejection::NotAProvider)?,
+            call_tool: function(TOOL_INTERFACE, "call-tool"),
+            resources: resource_provider::GuestIndices::new(&pre)
+                .map_err(|error| missing_provider_interface(&exports, &error))?,
+            completion: find_optional(&exports, "completion-provider", || {
+                completion_provider::GuestIndices::new(&pre)
+            })?,
+            versions: find_optional(&exports, "version-provider", || {
+                version_provider::GuestIndices::new(&pre)
+            })?,
+            tools: find_optional(&exports, "tool-provider", || {
+                tool_provider::GuestIndices::new(&pre)
+            })?,
+            prompts: find_optional(&exports, "prompt-provider", || {
+                prompt_provider::GuestIndices::new(&pre)
+            })?,
+            search: find_optional(&exports, "search-provider", || {
+                search_provider::GuestIndices::new(&pre)
+            })?,
+            settings: find_optional(&exports, "settings-provider", || {
+                settings_provider::GuestIndices::new(&pre)
+            })?,
+            places: Places::of(component.resources_required()),
+            library_instances: instances_size(&code.libraries),
+            pre,
+            _pins: pins,
+            digest,
+            imports,
+            first_tier: (code.tier != Tier::Optimised)
+                .then(|| GaugeGuard::new(&self.metrics.server().unoptimised_components)),
+            is_replaced: AtomicBool::new(false),
+        })
+    }
+}
+
+impl Sandbox {
+    fn instantiate_pre(
+        &self,
+        component: &Component,
+        libraries: &[CompiledLibrary],
+    ) -> wasmtime::Result<InstancePre<GuestState>> {
+        if libraries.is_empty() {
+            return self.linker.instantiate_pre(component);
+        }
+        let mut linker = self.linker.clone();
+        for CompiledLibrary { name, entry } in libraries {
+            linker.root().module(name, &entry.code)?;
+        }
+        linker.instantiate_pre(component)
+    }
+}
+
+/// A function of a guest has the expected name, but another type.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct TypeMismatch(String);
+
+impl CompiledComponent {
+    /// The digest of the component.
+    pub fn digest(&self) -> Digest {
+        self.digest
+    }
+
+    /// Whether optimised code is to replace the code of this component.
+    pub(crate) fn is_first_tier(&self) -> bool {
+        self.first_tier.is_some()
+    }
+
+    /// Records that the provider uses other code from now on.
+    pub(crate) fn set_replaced(&self) {
+        self.is_replaced.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the provider uses other code by now.
+    pub(super) fn is_replaced(&self) -> bool {
+        self.is_replaced.load(Ordering::Relaxed)
+    }
+
+    /// The names of the component's imports.
+    pub fn imports(&self) -> &[String] {
+        &self.imports
+    }
+
+    /// Loads the functions of the required interface from an instance. Also checks the types of the optional
+    /// interfaces, because Wasmtime can check function types only in an instance.
+    pub(crate) fn load_checked(
+        &self,
+        store: &mut Store<GuestState>,
+        instance: &Instance,
+    ) -> wasmtime::Result<resource_provider::Guest> {
+        let type_mismatch =
+            |error: wasmtime::Error| wasmtime::Error::from(TypeMismatch(shortened(&error)));
+        if let Some(completion) = &self.completion {
+            completion
+                .load(&mut *store, instance)
+                .map_err(type_mismatch)?;
+        }
+        if let Some(versions) = &self.versions {
+            versions
+                .load(&mut *store, instance)
+                .map_err(type_mismatch)?;
+        }
+        if let Some(tools) = &self.tools {
+            tools.load(&mut *store, instance).map_err(type_mismatch)?;
+        }
+        if let Some(prompts) = &self.prompts {
+            prompts.load(&mut *store, instance).map_err(type_mismatch)?;
+        }
+        if let Some(search) = &self.search {
+            search.load(&mut *store, instance).map_err(type_mismatch)?;
+        }
+        if let Some(settings) = &self.settings {
+            settings
+                .load(&mut *store, instance)
+                .map_err(type_mismatch)?;
+        }
+        self.resources.load(store, instance).map_err(type_mismatch)
+    }
+}
+
+/// Rejects files that are not components, by their first bytes.
+fn check_magic_bytes(bytes: &[u8]) -> Result<(), Rejection> {
+    match bytes {
+        [] => Err(Rejection::Empty),
+        _ if matches!(
+            Engine::detect_precompiled(bytes),
+            Some(Precompiled::Module | Precompiled::Component)
+        ) =>
+        {
+            Err(Rejection::Precompiled)
+        }
+        [0, b'a', b's', b'm', 1, 0, 0, 0, ..] => Err(Rejection::CoreModule),
+        [0, b'a', b's', b'm', ..] => Ok(()),
+        _ => Err(Rejection::NotWasm),
+    }
+}
+
+fn import_and_export_names(component: &Component, engine: &Engine) -> (Vec<String>, Vec<String>) {
+    let component_type = component.component_type();
+    let imports = component_type
+        .imports(engine)
+        .map(|(name, _)| name.to_owned())
+        .collect();
+    let exports = component_type
+        .exports(engine)
+        .map(|(name, _)| name.to_owned())
+        .collect();
+    (imports, exports)
+}
+
+fn instances_size(libraries: &[CompiledLibrary]) -> u64 {
+    let sizes = libraries.iter();
+    sizes
+        .map(|library| instance_size(&library.entry.code))
+        .sum()
+}
+
+/// Checks whether this version of the host has all interfaces that a component uses.
+fn check_names(imports: &[String], exports: &[String]) -> Result<(), Rejection> {
+    let mut names = imports.iter().chain(exports);
+    if let Some(unsupported) = names.find_map(|name| check_contract_version(name)) {
+        return Err(unsupported.into());
+    }
+    match imports.iter().find(|name| !is_offered(name)) {
+        Some(unknown) => Err(Rejection::UnknownImport(unknown.clone())),
+        None => Ok(()),
+    }
+}
+
+fn find_optional<T>(
+    exports: &[String],
+    interface: &str,
+    find: impl FnOnce() -> wasmtime::Result<T>,
+) -> Result<Option<T>, Rejection> {
+    let has = exports.iter().any(|name| {
+        let (name, version) = name.split_once('@').unwrap_or((name, ""));
+        name.strip_prefix(CONTRACT_PACKAGE) == Some(interface)
+            && is_compatible(version, CONTRACT_VERSION)
+    });
+    if has {
+        find().map(Some).map_err(|error| mismatch(&error))
+    } else {
+        Ok(None)
+    }
+}
+
+fn missing_provider_interface(exports: &[String], error: &wasmtime::Error) -> Rejection {
+    let required = format!("{CONTRACT_PACKAGE}resource-provider");
+    if exports.iter().any(|name| name.starts_with(&required)) {
+        mismatch(error)
+    } else {
+        Rejection::NotAProvider
+    }
+}
+
+fn mismatch(error: &wasmtime::Error) -> Rejection {
+    Rejection::Mismatch(shortened(error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn recognizes_files_by_their_first_bytes() {
+        assert_eq!(check_magic_bytes(b""), Err(Rejection::Empty));
+        assert_eq!(check_magic_bytes(b"#!/bin/sh"), Err(Rejection::NotWasm));
+        assert_eq!(
+            check_magic_bytes(b"\0asm\x01\0\0\0"),
+            Err(Rejection::CoreModule)
+        );
+        assert_eq!(check_magic_bytes(b"\0asm\x0d\0\x01\0"), Ok(()));
+    }
+}
