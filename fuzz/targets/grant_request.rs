@@ -2,4 +2,4 @@
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| larder::config::fuzzing::grant_request(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| larder_config::fuzzing::grant_request(data));

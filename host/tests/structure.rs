@@ -43,7 +43,7 @@ const LIBRARIES: &[(&str, &[&str])] = &[
     ),
     ("sigstore-verify", &["larder-signature"]),
     ("tantivy", &["larder-search"]),
-    ("toml", &["larder", "larder-registry"]),
+    ("toml", &["larder", "larder-config", "larder-registry"]),
     ("toml_edit", &["larder"]),
     ("toml_parser", &["larder-model"]),
     ("wasmtime", &["larder-sandbox"]),

@@ -32,9 +32,9 @@
 //!
 //! ```
 //! # const TARGET: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target");
-//! # fn config(plugins: &std::path::Path) -> Result<larder::config::Config, Box<dyn std::error::Error>> {
-//! #     let overrides = larder::config::Overrides { plugins: Some(plugins.into()), ..Default::default() };
-//! #     let mut config = larder::config::load(&overrides)?.require_plugins_folders()?;
+//! # fn config(plugins: &std::path::Path) -> Result<larder_config::Config, Box<dyn std::error::Error>> {
+//! #     let overrides = larder_config::Overrides { plugins: Some(plugins.into()), ..Default::default() };
+//! #     let mut config = larder_config::load(&overrides)?.require_plugins_folders()?;
 //! #     // Components are compiled by the `larder` program, which this is not.
 //! #     config.sandbox.compiler.program = format!("{TARGET}/debug/larder").into();
 //! #     let cache = larder_sandbox::CacheLocation::Configured(format!("{TARGET}/tmp/cache").into());

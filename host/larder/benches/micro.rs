@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use criterion::{BatchSize, Criterion};
 use http_body_util::{BodyExt as _, Full};
-use larder::config::{self, Config};
+use larder_config::{self as config, Config};
 use larder_core::catalog::{self, Catalog, Definitions, Offer, Reader, Writer};
 use larder_core::gateway::Gateway;
 use larder_core::telemetry::Telemetry;

@@ -41,8 +41,8 @@ use self::team::Team;
 use self::teams::RunningTeams;
 #[cfg(not(feature = "cluster"))]
 use self::without_replicas as replicas;
-use crate::config::{self, Config};
 use larder_admin::TeamView;
+use larder_config::{self as config, Config};
 use larder_core::catalog::Reader;
 use larder_core::reconcile::StartLimits;
 use larder_mcp::{Endpoint, Listener};

@@ -1,8 +1,8 @@
 //! Binds the admin address before components load, so that the address can report the progress of the start.
 
 use super::{App, RunError};
-use crate::config::Config;
 use larder_admin as admin;
+use larder_config::Config;
 use larder_mcp::Listener;
 
 impl App {

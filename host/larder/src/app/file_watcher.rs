@@ -14,7 +14,7 @@ use larder_runtime::drain::Drain;
 use larder_runtime::file_fingerprint::FileFingerprint;
 use larder_runtime::health::{Health, Impact};
 
-use crate::config::SecretFiles;
+use larder_config::SecretFiles;
 
 /// The delay before the first retry. It doubles with each retry, up to `MAX_RETRY_DELAY`.
 const FIRST_RETRY_DELAY: Duration = Duration::from_secs(1);

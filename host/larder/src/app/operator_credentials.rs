@@ -6,8 +6,8 @@ use std::time::SystemTime;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 
-use crate::config::Config;
 use larder_admin::{CatalogJson, EndpointCredentials, IssuedToken, TokenError};
+use larder_config::Config;
 use larder_mcp::auth::{self, Authenticator, IssuedTokenError};
 use larder_mcp::{ListenAddress, catalog_json};
 use larder_model::resource::Caller;

@@ -1,6 +1,6 @@
 //! The sources of a team: its folder, and components from registries if the program has the feature.
 
-use crate::config::RegistryConfig;
+use larder_config::RegistryConfig;
 use larder_core::source::{Folder, Source};
 #[cfg(feature = "registry")]
 use larder_registry::source::LockedFolder;

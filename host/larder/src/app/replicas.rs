@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::RunError;
-use crate::config::Config;
 use larder_cluster::{Cluster, ClusterParts, ReplicaStatus};
+use larder_config::Config;
 use larder_core::replicas::TeamReplicas;
 use larder_mcp::Endpoint;
 use larder_model::name::TeamName;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::App;
-use crate::config::Config;
+use larder_config::Config;
 use larder_mcp::{FileSessionStore, ListenAddress};
 use larder_model::name::Digest;
 

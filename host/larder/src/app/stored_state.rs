@@ -4,8 +4,8 @@
 
 use std::path::Path;
 
-use crate::config::{Config, Team};
 use crate::text_indexes::move_index;
+use larder_config::{Config, Team};
 use larder_core::reconcile::Approvals;
 use larder_key_value::{copy_database, database_path};
 use larder_model::state_key::StateKey;

@@ -9,8 +9,8 @@ use tokio::sync::{Notify, watch};
 
 use super::registry::RegistryHandle;
 use super::team::{SharedServices, Team};
-use crate::config;
 use larder_admin::TeamView;
+use larder_config as config;
 use larder_core::catalog::Reader;
 use larder_core::reconcile::ConfigHandle;
 use larder_model::name::TeamName;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::config::{Overrides, parse_listen_address, without_file};
+use larder_config::{Overrides, parse_listen_address, without_file};
 
 async fn get(address: &str, path: &str) -> reqwest::Response {
     reqwest::get(format!("http://{address}{path}"))

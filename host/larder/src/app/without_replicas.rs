@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::RunError;
-use crate::config::Config;
+use larder_config::Config;
 use larder_core::replicas::TeamReplicas;
 use larder_mcp::Endpoint;
 use larder_model::name::TeamName;

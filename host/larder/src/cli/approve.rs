@@ -15,7 +15,7 @@ use super::confirm::confirm;
 use super::error::CommandError;
 use super::team::TeamArg;
 use super::{Outcome, out, sanitize, state_folder};
-use crate::config::{self, Overrides};
+use larder_config::{self as config, Overrides};
 use larder_core::audit::{self, AuditEvent, AuditLog};
 use larder_core::reconcile::{ApprovalScope, Approvals, PendingApprovalRecord, RejectedRequest};
 use larder_model::name::TeamName;

@@ -20,7 +20,7 @@ use super::table::Table;
 use super::team::TeamArg;
 use super::{Outcome, guest_stderr, log, out, sanitize, state_folder};
 use crate::app::{App, Provider, RejectedComponent, ServingReport, missing_state};
-use crate::config::{self, Config, ConfigError, Overrides, Team};
+use larder_config::{self as config, Config, ConfigError, Overrides, Team};
 use larder_mcp::ListenAddress;
 
 /// Check the configuration and all components without serving them

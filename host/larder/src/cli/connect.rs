@@ -9,8 +9,8 @@ use clap::{ArgAction, Args, ValueHint};
 use super::error::CommandError;
 use super::team::TeamArg;
 use super::{Outcome, out, sanitize};
-use crate::config;
 use crate::connect::{Change, Client, Plan, Platform, Scope, Server, Token, file_of};
+use larder_config as config;
 use started_command::StartedCommand;
 
 /// Add this server to the configuration of an MCP client

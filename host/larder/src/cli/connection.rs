@@ -9,8 +9,8 @@ use super::server_address::{ADMIN, ENDPOINT, GivenToken, ServerAddress, ServerAr
 use super::team::TeamArg;
 use super::{guest_stderr, log, out};
 use crate::app::App;
-use crate::config::{self, Overrides};
 use larder_client::{Client, ClientBuilder, ClientError, Revision};
+use larder_config::{self as config, Overrides};
 use larder_model::name::TeamName;
 
 #[derive(Debug, Args)]

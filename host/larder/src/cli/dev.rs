@@ -23,7 +23,7 @@ use super::error::CommandError;
 use super::team::TeamArg;
 use super::{Outcome, out};
 use crate::app::ShutdownSignals;
-use crate::config::{self, Overrides, Project};
+use larder_config::{self as config, Overrides, Project};
 use larder_mcp::ListenAddress;
 
 /// Build a provider on every save, serve it, and print what it offers

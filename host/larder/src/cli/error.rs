@@ -9,10 +9,10 @@ use std::path::PathBuf;
 #[cfg(feature = "registry")]
 pub(super) use self::registry::RegistryCommandError;
 use crate::app::RunError;
-use crate::config::ConfigError;
 use crate::connect::ConnectError;
 use larder_author::{BindingsError, CasesError, DiskError, PackError, ScaffoldError};
 use larder_client::{ClientError, Revision};
+use larder_config::ConfigError;
 use larder_core::reconcile::ApprovalsError;
 use larder_provider::Rejection;
 

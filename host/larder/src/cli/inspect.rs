@@ -19,10 +19,10 @@ use super::error::CommandError;
 use super::team::TeamArg;
 use super::{Outcome, guest_stderr, log, out, temp_plugins};
 use crate::app::{App, Interfaces, Provider};
-use crate::config::{self, Overrides};
 pub(super) use component_info::ComponentInfo;
 #[cfg(feature = "registry")]
 pub(super) use component_info::Metadata;
+use larder_config::{self as config, Overrides};
 use larder_model::name::Digest;
 use larder_model::signature::{NoVerification, SignatureVerifier};
 #[cfg(feature = "registry")]

@@ -15,7 +15,7 @@ use tracing_subscriber::reload;
 use self::line_limit::{LineLimit, may_use_reserve};
 use super::sanitize;
 use crate::app::App;
-use crate::config::{Log, LogFormat};
+use larder_config::{Log, LogFormat};
 
 /// The log of the process.
 #[derive(Clone)]

@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 use serde::Serialize;
 
 use super::sanitize;
-use crate::config;
+use larder_config as config;
 
 /// Returns whether stdout is a terminal.
 pub(super) fn is_terminal() -> bool {

@@ -9,7 +9,7 @@ use super::log::ProcessLog;
 use super::team::TeamArg;
 use super::{Outcome, log, out};
 use crate::app::{self, App, IfInUse, InheritedSockets, Provider, ServingReport};
-use crate::config::{self, AdminAddress, Config, LogFormat, Overrides};
+use larder_config::{self as config, AdminAddress, Config, LogFormat, Overrides};
 use larder_mcp::{ListenAddress, Listener};
 use larder_runtime::log_limit::shorten;
 

@@ -7,8 +7,8 @@ use clap::Args;
 
 use super::error::CommandError;
 use super::out;
-use crate::config::{self, ClientConfig, ConfiguredAddress};
 use larder_client::{Client, ClientBuilder};
+use larder_config::{self as config, ClientConfig, ConfiguredAddress};
 
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Server")]

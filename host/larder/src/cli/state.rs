@@ -10,8 +10,8 @@ use super::admin_args::AdminArgs;
 use super::error::CommandError;
 use super::team::TeamArg;
 use super::{Outcome, out, sanitize, state_folder, table};
-use crate::config::{self, Config, Overrides, Team};
 use crate::text_indexes::move_index;
+use larder_config::{self as config, Config, Overrides, Team};
 use larder_core::reconcile::{Approvals, StoredState};
 use larder_key_value::{
     KeyValueError, all_databases, database_path, move_database, verify_database,

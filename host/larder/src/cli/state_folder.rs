@@ -9,8 +9,8 @@ use super::admin_args::AdminArgs;
 use super::out;
 use super::server_address::ServerAddress;
 use crate::app::use_stored_keys;
-use crate::config::{self, Config, ConfigError, Overrides};
 use larder_admin::Folders;
+use larder_config::{self as config, Config, ConfigError, Overrides};
 
 /// How long the server may take to answer.
 const TIMEOUT: Duration = Duration::from_secs(2);

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::error::CommandError;
 use super::{Outcome, out};
-use crate::config;
+use larder_config as config;
 use larder_mcp::auth::mint;
 use larder_model::name::{Digest, TeamName};
 

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use larder::app::App;
-use larder::config::Overrides;
+use larder_config::Overrides;
 use larder_model::name::TeamName;
 use larder_provider::Rejection;
 use larder_runtime::drain::Drain;
@@ -325,7 +325,7 @@ async fn cancelling_the_start_of_the_app_kills_the_compiler() {
         plugins: Some(plugins),
         ..Overrides::default()
     };
-    let mut config = larder::config::load(&given).unwrap();
+    let mut config = larder_config::load(&given).unwrap();
     config.sandbox.compiler.program = test.compiler("hangs");
     config.sandbox.compiler.cache.location = CacheLocation::Configured(test.cache());
     let pid = tokio::select! {

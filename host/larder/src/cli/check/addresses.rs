@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
 use std::path::Path;
 use std::time::Duration;
 
-use crate::config::Config;
+use larder_config::Config;
 use larder_mcp::ListenAddress;
 
 /// How long a connection to an address of this machine may take.

@@ -9,8 +9,8 @@ use crate::app::{App, Interfaces, Provider, ServingReport};
 use crate::cli::error::CommandError;
 use crate::cli::team::TeamArg;
 use crate::cli::{Outcome, guest_stderr, log, out, sanitize, temp_plugins};
-use crate::config::{self, Config, ConfigError, Overrides};
 use larder_client::{Client, ClientError, Content, ReadResult};
+use larder_config::{self as config, Config, ConfigError, Overrides};
 use larder_model::size;
 
 /// The results, as printed with `--json`.

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::app::full_name;
 use crate::cli::sanitize;
-use crate::config::Team;
+use larder_config::Team;
 use larder_core::reconcile::{ApprovalsError, Config, MAX_GRANT_REQUEST_SIZE};
 use larder_core::source::{Artifact, Blob, FetchOutcome, Folder, Source as _};
 use larder_model::name::ProviderName;

@@ -8,7 +8,7 @@ use std::os::unix::net::UnixStream;
 use serde::Serialize;
 
 use super::addresses::{self, AddressUse};
-use crate::config::Config;
+use larder_config::Config;
 use larder_core::telemetry;
 use larder_mcp::auth::probe_issuer;
 

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use super::super::error::CommandError;
-use crate::config::{self, DEFAULT_FILE, Overrides};
 use crate::connect::Server;
+use larder_config::{self as config, DEFAULT_FILE, Overrides};
 use larder_model::name::TeamName;
 
 /// `larder serve --stdio` with these options.

@@ -7,7 +7,7 @@ use std::process::{ExitStatus, Stdio};
 use tokio::process::{Child, Command};
 
 use super::tools;
-use crate::config::Project;
+use larder_config::Project;
 
 /// Why the build failed.
 #[derive(Debug, thiserror::Error)]

@@ -9,8 +9,8 @@ use bytes::Bytes;
 
 use super::error::RebuildError;
 use crate::cli::out;
-use crate::config::Project;
 use larder_author as author;
+use larder_config::Project;
 use larder_model::name::{Digest, ProviderName};
 use larder_model::toml_depth::check_depth;
 

@@ -9,7 +9,7 @@ use super::error::RebuildError;
 use super::phases::Phases;
 use super::sources::Snapshot;
 use crate::cli::out;
-use crate::config::Project;
+use larder_config::Project;
 
 pub(super) enum Builder {
     /// Builds the component as it is deployed.

@@ -13,8 +13,8 @@ use super::error::RebuildError;
 use super::phases::Phases;
 use super::sources::{self, Snapshot, Sources};
 use crate::cli::out;
-use crate::config::{Development, Project};
 use larder_author::DiskError;
+use larder_config::{Development, Project};
 
 /// Where a guest finds the program. The SDKs have the same path.
 const GUEST_FOLDER: &str = "/larder-dev";
@@ -206,7 +206,7 @@ fn copy(from: &Path, to: &Path) -> Result<(), RebuildError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::load_project;
+    use larder_config::load_project;
 
     fn project(folder: &Path, files: &[(&str, &str)]) -> Project {
         for (path, text) in files {

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use super::build::BuildError;
 use crate::app;
-use crate::config;
 use larder_author::DiskError;
+use larder_config as config;
 use larder_model::size;
 
 /// What a development component reports if its program imports a module that the component does not contain. The SDK

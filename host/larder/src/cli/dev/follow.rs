@@ -10,7 +10,7 @@ use super::report;
 use super::sources::{self, Snapshot, Sources};
 use crate::cli::error::CommandError;
 use crate::cli::{Outcome, guest_stderr, out};
-use crate::config::{self, Project};
+use larder_config::{self as config, Project};
 
 /// How many builds in a row are interrupted by changes before a warning.
 const INTERRUPTIONS_BEFORE_WARNING: u32 = 3;

@@ -15,7 +15,7 @@ use crate::app::{self, App, IfInUse, Provider, RejectedComponent, ServingReport,
 use crate::cli::error::CommandError;
 use crate::cli::log::{self, ProcessLog};
 use crate::cli::out;
-use crate::config::{self, Config, Overrides, Project};
+use larder_config::{self as config, Config, Overrides, Project};
 use larder_core::reconcile::{self, Approvals};
 use larder_mcp::Listener;
 use larder_model::name::Digest;

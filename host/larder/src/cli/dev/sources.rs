@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 use crate::cli::error::CommandError;
-use crate::config::Project;
+use larder_config::Project;
 use larder_model::name::Digest;
 
 /// The minimum time between two scans. A file that is the same in both scans is saved completely.

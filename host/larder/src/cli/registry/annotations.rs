@@ -7,7 +7,7 @@ use clap::Args;
 
 use crate::cli::error::{CommandError, RegistryCommandError};
 use crate::cli::inspect::Metadata;
-use crate::config;
+use larder_config as config;
 use larder_registry::GRANT_REQUEST_ANNOTATION;
 
 /// Texts for those who look for a component. Without an option, the text in the component itself applies.

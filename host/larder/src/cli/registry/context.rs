@@ -10,7 +10,7 @@ use super::differences::Description;
 use super::transfer::Transfers;
 use crate::cli::error::{CommandError, RegistryCommandError};
 use crate::cli::team::TeamArg;
-use crate::config::{self, Config, Overrides, Team};
+use larder_config::{self as config, Config, Overrides, Team};
 use larder_model::name::{ProviderName, TeamName};
 use larder_model::signature::{Attestation, FoundSignature};
 use larder_registry::{

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use crate::cli::error::{CommandError, RegistryCommandError};
-use crate::config::{self, Overrides};
 use crate::connect::{ConfigFile, Readers};
 use crate::toml_text::TomlTextError;
+use larder_config::{self as config, Overrides};
 
 /// A configuration file that is being edited.
 pub(super) struct EditedFile {

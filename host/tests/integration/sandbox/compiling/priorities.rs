@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use larder::app::App;
-use larder::config::Overrides;
+use larder_config::Overrides;
 use larder_model::name::TeamName;
 use larder_provider::{CompileJob, HashedComponent, Priority, Rejection};
 use larder_sandbox::{CacheLocation, Sandbox};
@@ -121,7 +121,7 @@ async fn somebody_waits_for_a_first_revision_only() {
         plugins: Some(plugins.clone()),
         ..Overrides::default()
     };
-    let mut config = larder::config::load(&given).unwrap();
+    let mut config = larder_config::load(&given).unwrap();
     config.sandbox.compiler.program = test.compiler("counts");
     config.sandbox.compiler.cache.location = CacheLocation::Configured(test.cache());
     let mut app = App::build(config).await.unwrap();

@@ -193,7 +193,7 @@ impl TestServerBuilder {
             scan_interval: self.scan_interval,
             missing_source_grace: self.missing_source_grace,
             own_files: Arc::default(),
-            parse_grant_request: larder::config::parse_grant_request,
+            parse_grant_request: larder_config::parse_grant_request,
             requires_settings: self.requires_settings,
             relative_to: self.plugins.clone(),
             trust: Arc::new(self.trust),

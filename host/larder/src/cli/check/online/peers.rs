@@ -8,7 +8,7 @@ use futures_util::stream;
 use tokio::net::TcpStream;
 
 use super::OnlineCheck;
-use crate::config::{Config, Team};
+use larder_config::{Config, Team};
 use larder_model::policy::Grant;
 
 /// How long it may take to find the address of a host and to connect.

@@ -1,0 +1,424 @@
+//! Value types of the file: sizes, durations, addresses, folders, hosts and scalar settings.
+//! Each deserializes from a human-readable form, and otherwise fails with a message that shows a valid value.
+
+mod address;
+mod host;
+mod key_value;
+#[cfg(feature = "registry")]
+mod reference;
+mod tcp;
+mod tools;
+#[cfg(feature = "registry")]
+mod trusted_key;
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+use serde::de::{Error, MapAccess, Unexpected, Visitor, value::MapAccessDeserializer};
+use serde::{Deserialize, Deserializer};
+
+pub use address::AdminAddress;
+pub(super) use address::{Listen, Origin, ServerName, ServerUrl, SocketMode};
+pub use address::{parse_admin_address, parse_listen_address};
+pub(super) use host::Host;
+pub(super) use key_value::KeyValue;
+#[cfg(feature = "registry")]
+pub(super) use reference::ComponentReference;
+pub(super) use tcp::Tcp;
+pub(super) use tools::Tools;
+#[cfg(feature = "registry")]
+pub(super) use trusted_key::{KeySource, TrustedKey};
+
+use larder_mcp as endpoint;
+use larder_model::name::Digest;
+use larder_model::policy::ApprovalMode;
+use larder_model::size;
+use larder_runtime::trusted_proxies::TrustedProxy;
+
+/// A number of bytes: `64MiB`, `512 KiB`, `1GB`, `100B`, or a plain number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct ByteSize<N>(pub(super) N);
+
+impl<'de, N: TryFrom<u64>> Deserialize<'de> for ByteSize<N> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Scalar::deserialize(deserializer)?.0;
+        let bytes = size::parse(&text)
+            .ok_or_else(|| D::Error::custom(format!("`{text}` is not a size: {}", size::HINT)))?;
+        if bytes == 0 {
+            return Err(D::Error::custom(
+                "must be more than 0: there is no \"unlimited\"",
+            ));
+        }
+        N::try_from(bytes)
+            .map(Self)
+            .map_err(|_| D::Error::custom("is too large for this limit"))
+    }
+}
+
+/// A duration: `10s`, `250ms`, `1m 30s`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct HumanDuration(pub(super) Duration);
+
+/// The maximum duration. The sum of this duration and any clock does not overflow.
+const MAX_DURATION: Duration = Duration::from_secs(366 * 24 * 3600);
+
+impl<'de> Deserialize<'de> for HumanDuration {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Scalar::deserialize(deserializer)?.0;
+        let time = humantime::parse_duration(&text).map_err(|_| {
+            let hint = "write a number and a unit, such as \"10s\", \"250ms\" or \"1m 30s\"";
+            D::Error::custom(format!("`{text}` is not a duration: {hint}"))
+        })?;
+        match time {
+            Duration::ZERO => Err(D::Error::custom(
+                "must be more than 0: there is no \"unlimited\"",
+            )),
+            time if time > MAX_DURATION => Err(D::Error::custom("must not be more than a year")),
+            time => Ok(Self(time)),
+        }
+    }
+}
+
+/// An interval, or `0` for "never".
+#[derive(Debug, Clone, Copy)]
+pub(super) struct DurationOrNever(pub(super) Option<Duration>);
+
+impl<'de> Deserialize<'de> for DurationOrNever {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let plain = Scalar::deserialize(deserializer)?.0;
+        if matches!(plain.as_str(), "0" | "0s") {
+            return Ok(Self(None));
+        }
+        HumanDuration::deserialize(serde::de::value::StringDeserializer::new(plain))
+            .map(|time| Self(Some(time.0)))
+    }
+}
+
+/// A point in time: `2027-01-31T12:00:00Z`, or a date, which means midnight UTC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Timestamp(pub(super) SystemTime);
+
+impl<'de> Deserialize<'de> for Timestamp {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = toml::value::Datetime::deserialize(deserializer)?;
+        let hint = "write a date, such as 2027-01-31, or a date and time with an offset, such as 2027-01-31T12:00:00Z";
+        parse_timestamp(&raw)
+            .map(Self)
+            .ok_or_else(|| D::Error::custom(format!("`{raw}` is not a point in time: {hint}")))
+    }
+}
+
+fn parse_timestamp(raw: &toml::value::Datetime) -> Option<SystemTime> {
+    let date = raw.date?;
+    let time = match raw.time {
+        Some(time) => format!(
+            "{:02}:{:02}:{:02}",
+            time.hour,
+            time.minute,
+            time.second.unwrap_or(0)
+        ),
+        None => "00:00:00".into(),
+    };
+    let minutes = match (raw.time, raw.offset) {
+        (None, None) | (Some(_), Some(toml::value::Offset::Z)) => 0,
+        (Some(_), Some(toml::value::Offset::Custom { minutes })) => i64::from(minutes),
+        _ => return None,
+    };
+    let local = humantime::parse_rfc3339(&format!("{date}T{time}Z")).ok()?;
+    let offset = Duration::from_secs(minutes.unsigned_abs() * 60);
+    if minutes < 0 {
+        local.checked_add(offset)
+    } else {
+        local.checked_sub(offset)
+    }
+}
+
+/// A reverse proxy, or a network of reverse proxies.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Proxy(pub(super) TrustedProxy);
+
+impl<'de> Deserialize<'de> for Proxy {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?
+            .parse()
+            .map(Self)
+            .map_err(D::Error::custom)
+    }
+}
+
+/// The digest of a token. The token itself must not be in the file.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TokenDigest(pub(super) Digest);
+
+impl<'de> Deserialize<'de> for TokenDigest {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Scalar::deserialize(deserializer)?.0;
+        // The value may be the token itself, so the error does not repeat it.
+        let bad = "must be \"sha256:\" and the digest of the token in hexadecimal, as printed by `printf %s TOKEN | sha256sum`";
+        Digest::parse(&text)
+            .map(Self)
+            .map_err(|_| D::Error::custom(bad))
+    }
+}
+
+/// A string, number or boolean, converted to a string.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Scalar(pub(super) String);
+
+impl<'de> Deserialize<'de> for Scalar {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ScalarVisitor).map(Self)
+    }
+}
+
+struct ScalarVisitor;
+
+impl Visitor<'_> for ScalarVisitor {
+    type Value = String;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string, a number or a boolean")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<String, E> {
+        Ok(text.to_owned())
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<String, E> {
+        Ok(number.to_string())
+    }
+
+    fn visit_f64<E: Error>(self, number: f64) -> Result<String, E> {
+        Ok(number.to_string())
+    }
+
+    fn visit_bool<E: Error>(self, yes: bool) -> Result<String, E> {
+        Ok(yes.to_string())
+    }
+}
+
+/// A setting of a provider: a string, a number or a boolean, converted to a string; or a list or a table, as JSON.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct SettingValue(pub(super) String);
+
+impl<'de> Deserialize<'de> for SettingValue {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Self(match toml::Value::deserialize(deserializer)? {
+            toml::Value::String(text) => text,
+            toml::Value::Float(number) => number.to_string(),
+            other => match to_json(other) {
+                serde_json::Value::String(text) => text,
+                json => json.to_string(),
+            },
+        }))
+    }
+}
+
+/// The same value in JSON. A date becomes a string, and a number that JSON cannot express becomes null.
+fn to_json(value: toml::Value) -> serde_json::Value {
+    match value {
+        toml::Value::String(text) => text.into(),
+        toml::Value::Integer(number) => number.into(),
+        toml::Value::Float(number) => number.into(),
+        toml::Value::Boolean(yes) => yes.into(),
+        toml::Value::Datetime(date) => date.to_string().into(),
+        toml::Value::Array(items) => items.into_iter().map(to_json).collect(),
+        toml::Value::Table(table) => table
+            .into_iter()
+            .map(|(key, value)| (key, to_json(value)))
+            .collect(),
+    }
+}
+
+/// A granted folder: a path such as `"docs"`, or a table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Dir {
+    pub(super) host: PathBuf,
+    pub(super) guest: Option<String>,
+    pub(super) access: Access,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Access {
+    #[default]
+    Read,
+    Write,
+}
+
+/// Whether grant requests and additional imports need an approval (`ask`) or are accepted (`always`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Approval {
+    Ask,
+    Always,
+}
+
+/// The number of items per page: one number for both lists, or a table with a number for each list.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct PageSize {
+    pub(super) resources: Option<u32>,
+    pub(super) templates: Option<u32>,
+}
+
+impl<'de> Deserialize<'de> for PageSize {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(PageSizeVisitor)
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PageSizeTable {
+    resources: Option<u32>,
+    templates: Option<u32>,
+}
+
+struct PageSizeVisitor;
+
+impl<'de> Visitor<'de> for PageSizeVisitor {
+    type Value = PageSize;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a whole number, or a table with `resources` and `templates`")
+    }
+
+    fn visit_i64<E: Error>(self, size: i64) -> Result<PageSize, E> {
+        let size =
+            u32::try_from(size).map_err(|_| E::invalid_value(Unexpected::Signed(size), &self))?;
+        Ok(PageSize {
+            resources: Some(size),
+            templates: Some(size),
+        })
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<PageSize, A::Error> {
+        let PageSizeTable {
+            resources,
+            templates,
+        } = PageSizeTable::deserialize(MapAccessDeserializer::new(map))?;
+        Ok(PageSize {
+            resources,
+            templates,
+        })
+    }
+}
+
+/// A protocol extension.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Extension {
+    ResourcesGet,
+}
+
+impl From<Extension> for endpoint::Extension {
+    fn from(raw: Extension) -> Self {
+        match raw {
+            Extension::ResourcesGet => Self::ResourcesGet,
+        }
+    }
+}
+
+impl From<Approval> for ApprovalMode {
+    fn from(raw: Approval) -> Self {
+        match raw {
+            Approval::Ask => Self::Ask,
+            Approval::Always => Self::Always,
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DirTable {
+    host: PathBuf,
+    guest: Option<String>,
+    #[serde(default)]
+    access: Access,
+}
+
+impl<'de> Deserialize<'de> for Dir {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ShorthandVisitor(PhantomData))
+    }
+}
+
+impl Shorthand for Dir {
+    type Table = DirTable;
+    const EXPECTED: &'static str = "a path, or a table with `host`, `guest` and `access`";
+
+    fn from_text(text: &str) -> Result<Self, String> {
+        Ok(Self {
+            host: text.into(),
+            guest: None,
+            access: Access::Read,
+        })
+    }
+
+    fn from_table(table: DirTable) -> Result<Self, String> {
+        Ok(Self {
+            host: table.host,
+            guest: table.guest,
+            access: table.access,
+        })
+    }
+}
+
+/// A value with a short form (a string) and a long form (a table).
+trait Shorthand: Sized {
+    type Table;
+    const EXPECTED: &'static str;
+    fn from_text(text: &str) -> Result<Self, String>;
+    fn from_table(table: Self::Table) -> Result<Self, String>;
+}
+
+struct ShorthandVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Shorthand<Table: Deserialize<'de>>> Visitor<'de> for ShorthandVisitor<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(T::EXPECTED)
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<T, E> {
+        T::from_text(text).map_err(E::custom)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
+        T::from_table(T::Table::deserialize(MapAccessDeserializer::new(map))?)
+            .map_err(A::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parses_sizes_with_units() {
+        for (text, bytes) in [
+            ("64MiB", 64 << 20),
+            ("1 GB", 1_000_000_000),
+            ("7", 7),
+            ("2KiB", 2048),
+            ("3B", 3),
+        ] {
+            assert_eq!(size::parse(text), Some(bytes), "{text}");
+        }
+        for bad in [
+            "",
+            "MiB",
+            "1.5MiB",
+            "-1",
+            "1 M",
+            "1mb",
+            "99999999999GiB",
+            "1 MiB extra",
+        ] {
+            assert_eq!(size::parse(bad), None, "{bad}");
+        }
+    }
+}
