@@ -65,22 +65,16 @@ pub struct CompilePhases {
     pub queue: Duration,
     /// The process started and ended.
     pub start: Duration,
-    /// The process read the component and the known functions.
+    /// The process read the component.
     pub read: Duration,
     /// The process compiled.
     pub compile: Duration,
-    /// The process compiled again, to store functions under more keys.
-    pub recompilation: Duration,
-    /// The process wrote the code and the functions.
+    /// The process wrote the code.
     pub write: Duration,
     /// The code was sealed and put into the cache.
     pub seal: Duration,
     /// The code was verified and mapped.
     pub map: Duration,
-    /// How many functions were taken from the previous revision.
-    pub reused: u64,
-    /// How many functions were compiled, if functions can be taken from a previous revision.
-    pub compiled: u64,
 }
 
 /// Adds the phases of another process, which may have run at the same time.
@@ -91,23 +85,17 @@ impl AddAssign for CompilePhases {
             start,
             read,
             compile,
-            recompilation,
             write,
             seal,
             map,
-            reused,
-            compiled,
         } = other;
         self.queue += queue;
         self.start += start;
         self.read = self.read.saturating_add(read);
         self.compile = self.compile.saturating_add(compile);
-        self.recompilation = self.recompilation.saturating_add(recompilation);
         self.write = self.write.saturating_add(write);
         self.seal += seal;
         self.map += map;
-        self.reused = self.reused.saturating_add(reused);
-        self.compiled = self.compiled.saturating_add(compiled);
     }
 }
 
@@ -118,17 +106,14 @@ impl fmt::Display for CompilePhases {
             start,
             read,
             compile,
-            recompilation,
             write,
             seal,
             map,
-            reused,
-            compiled,
         } = self;
         write!(
             f,
-            "queue {queue:.1?}, process {start:.1?}, input {read:.1?}, compile {compile:.1?} ({reused} functions \
-             reused, {compiled} compiled), recompilation {recompilation:.1?}, output {write:.1?}, seal {seal:.1?}, map {map:.1?}"
+            "queue {queue:.1?}, process {start:.1?}, input {read:.1?}, compile {compile:.1?}, \
+             output {write:.1?}, seal {seal:.1?}, map {map:.1?}"
         )
     }
 }

@@ -4,12 +4,10 @@ pub(crate) mod error;
 pub(crate) mod tier;
 
 use std::num::NonZeroUsize;
-use std::sync::Arc;
 
 use rustix::process::{Resource, getrlimit};
 use wasmtime::{
-    CacheStore, Config, Enabled, Engine, InstanceAllocationStrategy, OptLevel,
-    PoolingAllocationConfig,
+    Config, Enabled, Engine, InstanceAllocationStrategy, OptLevel, PoolingAllocationConfig,
 };
 
 use self::tier::Tier;
@@ -39,19 +37,12 @@ pub(super) fn engine(slots: u32) -> wasmtime::Result<Engine> {
 }
 
 /// Creates the engine of the compiler process: all settings that affect the code are the same, and there is no instance
-/// pool. The engine takes functions that are already compiled from `functions`, and adds new functions. Engines for all
-/// tiers accept the code of all tiers.
-pub(super) fn for_compiling(
-    tier: Tier,
-    functions: Option<Arc<dyn CacheStore>>,
-) -> wasmtime::Result<Engine> {
+/// pool. Engines for all tiers accept the code of all tiers.
+pub(super) fn for_compiling(tier: Tier) -> wasmtime::Result<Engine> {
     let mut config = config();
     if tier != Tier::Optimised {
         // A faster register allocator exists, but wasmtime issues no security advisories for it.
         config.cranelift_opt_level(OptLevel::None);
-    }
-    if let Some(functions) = functions {
-        config.enable_incremental_compilation(functions)?;
     }
     Engine::new(&config)
 }

@@ -8,7 +8,6 @@
 mod execution_error;
 mod file_digests;
 mod folder;
-mod functions;
 mod map;
 mod seal;
 mod sweep;
@@ -27,7 +26,6 @@ use wasmtime::component::Component;
 use wasmtime::{Engine, Module};
 
 use self::execution_error::ExecutionError;
-pub(super) use self::functions::KnownFunctions;
 pub(super) use self::map::Code;
 use self::seal::{InvalidEntry, Key, VerifiedCode};
 use larder_model::name::Digest;

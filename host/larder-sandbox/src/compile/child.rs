@@ -1,23 +1,15 @@
 //! The compiler process, which runs as a subcommand of this program. It limits its own resources before it reads any
 //! input, compiles the component that it reads from stdin, and writes the machine code to stdout. The process gets no
 //! paths, no environment and no secrets.
-//!
-//! Functions that did not change since an earlier revision are not compiled again: the process reads the known
-//! functions after the component, and writes the functions of the new revision after its code.
 
-mod functions;
 mod output;
-mod recompilation;
 
 use std::io::{self, Read as _};
-use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Resource, Rlimit, getrlimit, nice, setrlimit};
 
-use self::functions::Functions;
 pub(super) use self::output::Output;
-use self::recompilation::functions_for_next_revision;
 use super::unsupported_features::unsupported_features;
 use crate::engine;
 use crate::engine::error::shortened;
@@ -47,11 +39,9 @@ pub struct ProcessLimits {
 }
 
 impl ProcessLimits {
-    /// The limit for the whole output: the code, the functions, which have the same limit, and the trailer.
+    /// The limit for the whole output: the code and the trailer.
     fn whole_output(&self) -> u64 {
-        self.code
-            .saturating_mul(2)
-            .saturating_add(output::TRAILER_SIZE as u64)
+        self.code.saturating_add(output::TRAILER_SIZE as u64)
     }
 }
 
@@ -60,18 +50,12 @@ impl ProcessLimits {
 pub struct Task {
     /// The size of the component in bytes.
     pub size: u64,
-    /// The size of the functions of an earlier revision in bytes, which follow the component.
-    pub functions: u64,
-    /// Whether functions are used and written.
-    pub reuse: bool,
     /// By how much the nice value of the process is raised.
     pub nice: i32,
     /// Whether the code is to be optimised.
     pub is_optimised: bool,
     /// Whether the process compiles a library instead of a component. A library is a module.
     pub is_library: bool,
-    /// Whether the component may be compiled again in order to store functions under more keys.
-    pub recompiles: bool,
 }
 
 /// Why the component was not compiled.
@@ -100,51 +84,21 @@ pub fn compile_component(task: &Task, limits: &ProcessLimits) -> Result<(), Chil
     apply_limits(task, limits)?;
     let began = Instant::now();
     let bytes = read(task.size).map_err(|error| ChildError::Io("read the component", error))?;
-    let known =
-        read(task.functions).map_err(|error| ChildError::Io("read the known functions", error))?;
     exit_when_stdin_closes().map_err(|error| ChildError::Io("watch stdin", error))?;
     let read = began.elapsed();
-    let functions = task.reuse.then(|| Arc::new(Functions::new(known)));
-    let code = precompile(task, &bytes, functions.clone())?;
+    let code = precompile(task, &bytes)?;
     let compile = began.elapsed() - read;
-    let (reused, compiled) = functions.as_deref().map_or((0, 0), Functions::counts);
-    let mut output = Output {
-        read,
-        compile,
-        reused,
-        compiled,
-        ..Output::default()
-    };
-    // The code is written before any other step can fail. It shows the server that the component was compiled.
-    let written = output::write_code(&code, &mut output);
-    written.map_err(|error| ChildError::Io("write the code", error))?;
-    drop(code);
-    output.write = began.elapsed() - read - compile;
-    let functions = functions.map(|first| {
-        if task.recompiles {
-            functions_for_next_revision(first, &bytes, limits, began)
-        } else {
-            first
-        }
-    });
-    output.recompilation = began.elapsed() - read - compile - output.write;
-    let written = write_rest(functions.as_deref(), limits, output);
-    written.map_err(|error| ChildError::Io("write the functions", error))
+    write(&code, limits, read, compile).map_err(|error| ChildError::Io("write the code", error))
 }
 
 /// Compiles the component or the library to machine code.
-fn precompile(
-    task: &Task,
-    bytes: &[u8],
-    functions: Option<Arc<Functions>>,
-) -> Result<Vec<u8>, ChildError> {
+fn precompile(task: &Task, bytes: &[u8]) -> Result<Vec<u8>, ChildError> {
     let tier = if task.is_optimised {
         Tier::Optimised
     } else {
         Tier::First
     };
-    let store = functions.map(|functions| functions as Arc<dyn wasmtime::CacheStore>);
-    let engine = engine::for_compiling(tier, store);
+    let engine = engine::for_compiling(tier);
     let engine = engine.map_err(|error| ChildError::Engine(shortened(&error)))?;
     let code = if task.is_library {
         engine.precompile_module(bytes)
@@ -154,19 +108,18 @@ fn precompile(
     code.map_err(|error| rejected(bytes, &error))
 }
 
-/// Writes the rest of the output after the code: the functions, unless they are too large, and the trailer.
-fn write_rest(
-    functions: Option<&Functions>,
-    limits: &ProcessLimits,
-    mut output: Output,
-) -> io::Result<()> {
+/// Writes the code, and then the trailer, which may exceed the limit for the code.
+fn write(code: &[u8], limits: &ProcessLimits, read: Duration, compile: Duration) -> io::Result<()> {
     let began = Instant::now();
+    output::write_code(code)?;
     allow_output(limits.whole_output())?;
-    if let Some(functions) = functions.filter(|functions| functions.size() <= limits.code) {
-        output::write_functions(functions, &mut output)?;
-    }
-    output.write += began.elapsed();
-    output.finish()
+    let output = Output {
+        code: code.len() as u64,
+        read,
+        compile,
+        write: began.elapsed(),
+    };
+    output.write_trailer()
 }
 
 /// Returns why the engine rejected a component.

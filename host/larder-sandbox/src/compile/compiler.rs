@@ -24,7 +24,7 @@ use self::queue::Queue;
 use super::cache::{self, Cache, CacheEntry, CacheError, Code, Unusable};
 use super::child::Output;
 use super::compiled_code::CompiledCode;
-use super::job::{PRIORITIES, functions_key};
+use super::job::PRIORITIES;
 use super::phases::{Stopwatch, phases_of_process};
 use crate::engine::tier::{Tier, usable_tiers};
 use larder_model::name::{Digest, TeamName};
@@ -42,8 +42,6 @@ const STOPS: &str = "the server stops";
 /// Why one run of the compiler process did not produce usable code.
 struct Failure {
     rejection: Rejection,
-    /// Whether the process wrote code before it failed, which shows that it had compiled the component.
-    has_compiled: bool,
     /// Whether the process was ended because it took too long.
     is_timeout: bool,
 }
@@ -52,7 +50,6 @@ impl From<Rejection> for Failure {
     fn from(rejection: Rejection) -> Self {
         Self {
             rejection,
-            has_compiled: false,
             is_timeout: false,
         }
     }
@@ -300,8 +297,7 @@ impl Compiler {
         Ok(compiled)
     }
 
-    /// Runs the compiler process once, and makes an entry of the cache from its output. The time of an earlier run
-    /// since the stopwatch was started counts as a part of this run.
+    /// Runs the compiler process once, and makes an entry of the cache from its output.
     async fn compile_once<T: Code>(
         &self,
         job: &RunningJob<'_>,
@@ -314,19 +310,11 @@ impl Compiler {
         let process = stopwatch
             .lap()
             .saturating_sub(job.processes.paused() - paused);
-        let owner = functions_key(job).filter(|_| output.functions > 0);
         let stored = self.run_blocking(move |cache| {
-            // Without a copy, the next revision is compiled in full.
-            let functions = owner.and_then(|owner| {
-                Some((
-                    owner,
-                    cache.split(&temp_file, output.functions_range()).ok()?,
-                ))
-            });
             temp_file.as_file().set_len(output.code)?;
-            Ok((functions, cache.insert::<T>(digest, temp_file)?))
+            cache.insert::<T>(digest, temp_file)
         });
-        let (functions, pin) = stored.await?.map_err(unwritable)?;
+        let pin = stored.await?.map_err(unwritable)?;
         let phases = phases_of_process(process, &output, stopwatch.lap());
         let found = self.find(job.job.team, digest).await;
         drop(pin);
@@ -339,9 +327,6 @@ impl Compiler {
             map: stopwatch.lap(),
             ..phases
         };
-        if let Some((owner, functions)) = functions {
-            self.store_functions(owner, functions);
-        }
         Ok((entry, phases))
     }
 
@@ -358,32 +343,10 @@ impl Compiler {
             })
             .await?
             .map_err(unwritable)?;
-        if let Err(failure) = process::compile(&self.config, job, input, stdout).await {
-            // The process writes the code first. If the size of the file is unknown, the component is rejected as if
-            // there were no code.
-            let has_compiled = temp_file
-                .as_file()
-                .metadata()
-                .is_ok_and(|output| output.len() > 0);
-            return Err(Failure {
-                has_compiled,
-                ..failure
-            });
-        }
+        process::compile(&self.config, job, input, stdout).await?;
         let output =
             Output::of(temp_file.as_file()).map_err(|_| Rejection::Compiler(UNUSABLE.into()))?;
         Ok((temp_file, output))
-    }
-
-    /// Stores functions for the next revision, in the background. If this fails, all functions of the next revision are
-    /// compiled.
-    fn store_functions(&self, owner: Digest, functions: NamedTempFile) {
-        let cache = self.cache.clone();
-        self.drain.spawn_blocking(move || {
-            if let Err(error) = cache.insert_functions(owner, functions) {
-                tracing::debug!(%error, "cannot store compiled functions: the next revision is compiled in full");
-            }
-        });
     }
 
     /// Runs blocking work on the blocking thread pool.

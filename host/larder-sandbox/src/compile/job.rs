@@ -1,7 +1,6 @@
 //! How a component is compiled for a provider.
 
-use larder_model::name::Digest;
-use larder_provider::{CompileJob, Priority};
+use larder_provider::Priority;
 
 /// Number of priorities.
 pub(crate) const PRIORITIES: usize = 3;
@@ -15,18 +14,4 @@ pub(crate) fn nice(priority: Priority) -> i32 {
         Priority::Replacement => 5,
         Priority::Optimisation => 10,
     }
-}
-
-/// Whether the process may compile the component again after its code is written: no request waits for the end of the
-/// process, and the next revision can use the result.
-pub(crate) fn can_recompile(job: &CompileJob<'_>) -> bool {
-    job.priority == Priority::Optimisation && job.provider.is_some()
-}
-
-/// The key of the functions in the cache. Each provider of each team has its own key, because a component that deceived
-/// the compiler could have written functions for other components.
-pub(crate) fn functions_key(job: &CompileJob<'_>) -> Option<Digest> {
-    // No name contains a space.
-    job.provider
-        .map(|provider| Digest::of(format!("functions of {provider} of {}", job.team).as_bytes()))
 }

@@ -14,25 +14,19 @@ pub(crate) fn phases_of_process(
     let Output {
         read,
         compile,
-        recompilation,
         write,
-        reused,
-        compiled,
         ..
     } = *output;
     // These figures are not trusted. Their sum may overflow.
-    let inside = [read, compile, recompilation, write]
+    let inside = [read, compile, write]
         .into_iter()
         .fold(Duration::ZERO, Duration::saturating_add);
     CompilePhases {
         start: process.saturating_sub(inside),
         read,
         compile,
-        recompilation,
         write,
         seal,
-        reused,
-        compiled,
         ..CompilePhases::default()
     }
 }

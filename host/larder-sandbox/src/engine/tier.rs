@@ -42,7 +42,9 @@ pub(crate) fn usable_tiers(job: &CompileJob<'_>, size: usize) -> &'static [Tier]
     match job.priority {
         Priority::Optimisation => &[Tier::Optimised],
         _ if job.provider.is_none() => &[Tier::Optimised],
-        Priority::Awaited if size >= MIN_SIZE => &[Tier::Optimised, Tier::Split, Tier::First],
+        Priority::Awaited | Priority::Replacement if size >= MIN_SIZE => {
+            &[Tier::Optimised, Tier::Split, Tier::First]
+        }
         Priority::Awaited | Priority::Replacement => &[Tier::Optimised, Tier::Split],
     }
 }

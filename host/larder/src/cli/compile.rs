@@ -24,12 +24,6 @@ pub(super) struct Compile {
     /// How long the server waits, in seconds
     #[arg(long)]
     timeout: u64,
-    /// The size of the functions of an earlier revision in bytes, which follow the component
-    #[arg(long, default_value_t = 0)]
-    functions: u64,
-    /// Use and write functions
-    #[arg(long)]
-    reuse: bool,
     /// By how much the nice value of the process is raised
     #[arg(long, default_value_t = 0)]
     nice: i32,
@@ -39,21 +33,15 @@ pub(super) struct Compile {
     /// Compile a library, which is a module
     #[arg(long)]
     library: bool,
-    /// Compile again after the code was written, to store functions under more keys
-    #[arg(long)]
-    recompile: bool,
 }
 
 impl Compile {
     pub(super) fn run(&self) -> ExitCode {
         let task = Task {
             size: self.size,
-            functions: self.functions,
-            reuse: self.reuse,
             nice: self.nice,
             is_optimised: !self.unoptimised,
             is_library: self.library,
-            recompiles: self.recompile,
         };
         let limits = ProcessLimits {
             memory: self.memory,

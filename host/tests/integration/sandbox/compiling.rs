@@ -2,7 +2,6 @@
 
 mod failed_optimisation;
 mod first_tier;
-mod functions;
 mod libraries;
 mod priorities;
 mod turns;
@@ -70,16 +69,21 @@ impl TestCompiler {
             .map_or(0, |runs| runs.lines().count())
     }
 
-    /// The only entry of the cache.
-    fn entry(&self) -> PathBuf {
+    /// The files of the cache with this extension.
+    fn files(&self, extension: &str) -> Vec<PathBuf> {
         let files = std::fs::read_dir(self.cache())
             .unwrap()
             .map(|file| file.unwrap().path());
-        let mut entries =
-            files.filter(|path| path.extension().is_some_and(|ending| ending == "cwasm"));
-        let entry = entries.next().expect("no entry");
-        assert_eq!(entries.next(), None);
-        entry
+        files
+            .filter(|path| path.extension().is_some_and(|ending| ending == extension))
+            .collect()
+    }
+
+    /// The only entry of the cache.
+    fn entry(&self) -> PathBuf {
+        let entries = self.files("cwasm");
+        assert_eq!(entries.len(), 1, "{entries:?}");
+        entries[0].clone()
     }
 
     /// Checks that failed compilations left nothing in the cache.

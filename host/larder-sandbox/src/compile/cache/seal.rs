@@ -29,7 +29,6 @@ pub(super) const SEAL_LENGTH: usize = 32;
 /// prefixes.
 const MARK_PREFIX: &[u8] = b"fingerprint of ";
 const DIGEST_RECORD_PREFIX: &[u8] = b"known as ";
-const FUNCTIONS_PREFIX: &[u8] = b"functions of ";
 /// Size of a seal and its mark in bytes.
 const MARKED_LENGTH: usize = 2 * SEAL_LENGTH;
 /// Number of bytes that are read at a time.
@@ -46,19 +45,6 @@ pub(crate) struct VerifiedCode {
     seal_file: File,
     /// New content for the file with the seal: the seal with a mark.
     pub(super) new_seal: Option<Vec<u8>>,
-}
-
-/// The seal of functions that were read.
-pub(super) struct FunctionsMac(Hmac<Sha256>);
-
-impl FunctionsMac {
-    pub(super) fn seal(self) -> [u8; SEAL_LENGTH] {
-        self.0.finalize().into_bytes().into()
-    }
-
-    pub(super) fn verify(self, seal: &[u8]) -> Result<(), InvalidEntry> {
-        self.0.verify_slice(seal).map_err(|_| InvalidEntry::Seal)
-    }
 }
 
 /// Why an entry or another file of the cache is not used.
@@ -222,18 +208,8 @@ impl Key {
         mac
     }
 
-    /// Computes the seal of functions from their content.
-    pub(super) fn mac_of_functions(
-        &self,
-        name: &str,
-        content: &mut impl Read,
-    ) -> io::Result<FunctionsMac> {
-        // No name contains a zero byte, so the boundary between name and content is unambiguous.
-        let mac = self.mac(&[FUNCTIONS_PREFIX, name.as_bytes(), b"\0"]);
-        Ok(FunctionsMac(update(mac, content)?))
-    }
-
     fn mac_of_code(&self, name: &str, code: &mut File) -> io::Result<Hmac<Sha256>> {
+        // No name contains a zero byte, so the boundary between name and content is unambiguous.
         update(self.mac(&[name.as_bytes(), b"\0"]), code)
     }
 }
@@ -258,7 +234,7 @@ fn read_seal(file: &File) -> Result<Vec<u8>, InvalidEntry> {
     }
 }
 
-fn update(mut mac: Hmac<Sha256>, content: &mut impl Read) -> io::Result<Hmac<Sha256>> {
+fn update(mut mac: Hmac<Sha256>, content: &mut File) -> io::Result<Hmac<Sha256>> {
     let mut chunk = vec![0; CHUNK];
     loop {
         match content.read(&mut chunk)? {

@@ -1,4 +1,4 @@
-//! Removes entries and functions that were not used for long. While the cache is still too large, removes the least
+//! Removes entries that were not used for long. While the cache is still too large, removes the least
 //! recently used ones. Entries that this process uses are kept.
 
 use std::fs::{DirEntry, File};
@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use super::file_digests;
-use super::functions;
 use super::{Cache, TEMP_PREFIX, delete};
 
 /// After this age, temporary files and seals without code are orphans: no compilation takes so long.
@@ -32,7 +31,7 @@ struct Sweep<'a> {
     total: u64,
 }
 
-/// An entry that this process does not use, or the functions of a provider.
+/// An entry that this process does not use.
 struct Removable {
     files: Vec<PathBuf>,
     last_use: SystemTime,
@@ -92,7 +91,6 @@ impl Sweep<'_> {
             .and_then(|extension| extension.to_str());
         match extension {
             Some("cwasm") => self.add_entry(file),
-            Some(functions::EXTENSION) => self.add_functions(file),
             Some("seal") => self.delete_if_orphan(&file),
             Some(file_digests::EXTENSION) if self.is_unused(file.modified) => delete(&file.path),
             None if file.name.starts_with(TEMP_PREFIX) => self.add_temporary(&file),
@@ -110,15 +108,6 @@ impl Sweep<'_> {
         self.removable.push(Removable {
             last_use: last_use.unwrap_or(file.modified),
             files: vec![file.path, seal],
-            size: file.size,
-        });
-    }
-
-    fn add_functions(&mut self, file: CacheFile) {
-        self.total += file.size;
-        self.removable.push(Removable {
-            files: vec![file.path],
-            last_use: file.modified,
             size: file.size,
         });
     }

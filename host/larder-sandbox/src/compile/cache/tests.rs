@@ -35,7 +35,7 @@ struct TestFolder {
 
 impl TestFolder {
     fn new() -> Self {
-        let code = engine::for_compiling(Tier::Optimised, None)
+        let code = engine::for_compiling(Tier::Optimised)
             .unwrap()
             .precompile_component(EMPTY_COMPONENT)
             .unwrap();
@@ -57,7 +57,7 @@ impl TestFolder {
         let age = Duration::from_secs(3600);
         Cache::open(
             &self.config(1 << 30, age),
-            &engine::for_compiling(Tier::Optimised, None).unwrap(),
+            &engine::for_compiling(Tier::Optimised).unwrap(),
         )
         .unwrap()
     }
@@ -282,11 +282,7 @@ fn removes_the_least_recently_used_entries_first() {
     let folder = TestFolder::new();
     let max_size = folder.code.len() as u64 * 5 / 2;
     let config = folder.config(max_size, Duration::from_secs(3600));
-    let cache = Cache::open(
-        &config,
-        &engine::for_compiling(Tier::Optimised, None).unwrap(),
-    )
-    .unwrap();
+    let cache = Cache::open(&config, &engine::for_compiling(Tier::Optimised).unwrap()).unwrap();
     let [a, b, c, d] = [b"a", b"b", b"c", b"d"].map(|name| Digest::of(name));
     let age = |digest, seconds| {
         let file = std::fs::File::open(cache.seal_path(&cache.entry_name(digest))).unwrap();
@@ -322,11 +318,7 @@ fn code_that_does_not_fit_beside_code_in_use_is_neither_used_nor_kept() {
     let folder = TestFolder::new();
     let size = folder.code.len() as u64;
     let config = folder.config(size * 5 / 2, Duration::from_secs(3600));
-    let cache = Cache::open(
-        &config,
-        &engine::for_compiling(Tier::Optimised, None).unwrap(),
-    )
-    .unwrap();
+    let cache = Cache::open(&config, &engine::for_compiling(Tier::Optimised).unwrap()).unwrap();
     let digests = [b"a", b"b", b"c"].map(|name| Digest::of(name));
     let team = only_team(config.size);
     let find = |digest| cache.find::<Component>(digest, &team);
@@ -528,7 +520,7 @@ fn temporary_files_count_and_those_of_killed_processes_are_removed() {
     large(&killed);
     let cache = Cache::open(
         &folder.config(1 << 19, Duration::from_secs(3600)),
-        &engine::for_compiling(Tier::Optimised, None).unwrap(),
+        &engine::for_compiling(Tier::Optimised).unwrap(),
     );
     let cache = cache.unwrap();
     // A process may have created the file just now and may not have locked it yet.

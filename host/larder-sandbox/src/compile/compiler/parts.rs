@@ -26,10 +26,8 @@ fn library_key(team: &TeamName, name: &str) -> Digest {
 fn split_input(bytes: &Bytes, is_library: bool) -> Input<'_> {
     Input {
         bytes,
-        known: None,
         tier: Tier::Split,
         is_library,
-        may_recompile: false,
     }
 }
 

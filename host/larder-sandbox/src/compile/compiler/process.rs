@@ -6,12 +6,11 @@ use std::process::{ExitStatus, Stdio};
 
 use bytes::Bytes;
 use rustix::process::Signal;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{ChildStderr, ChildStdin, Command};
 
 use super::processes::RunningJob;
 use super::{Config, Failure};
-use crate::compile::cache::KnownFunctions;
 use crate::compile::child::{INVALID, SUBCOMMAND, UNSUPPORTED};
 use crate::compile::job::nice;
 use crate::engine::tier::Tier;
@@ -26,15 +25,12 @@ const PIPE_SIZE: usize = 1 << 20;
 /// Number of bytes of the process's stderr that are examined.
 const MAX_STDERR: u64 = 4 << 10;
 
-/// What the process reads from stdin, which is the component and the known functions, and how the process compiles it.
+/// The component, which the process reads from stdin, and how the process compiles it.
 pub(super) struct Input<'a> {
     pub(super) bytes: &'a Bytes,
-    pub(super) known: Option<KnownFunctions>,
     pub(super) tier: Tier,
     /// Whether the bytes are a library, which is a module.
     pub(super) is_library: bool,
-    /// Whether the process may compile the component again, to store functions under more keys.
-    pub(super) may_recompile: bool,
 }
 
 /// Compiles a component into a file. Dropping the future kills the process.
@@ -78,8 +74,11 @@ async fn run(
     let stdin = child.stdin.take();
     let stderr = child.stderr.take();
     // The stdin of the process is kept open until the process exits, because a closed stdin makes it exit early.
-    let (_stdin, last_line, exited) =
-        tokio::join!(feed(stdin, input), last_stderr_line(stderr), child.wait());
+    let (_stdin, last_line, exited) = tokio::join!(
+        feed(stdin, input.bytes),
+        last_stderr_line(stderr),
+        child.wait()
+    );
     let status = exited.map_err(|error| {
         Rejection::Compiler(format!("cannot wait for the compiler process: {error}"))
     })?;
@@ -93,10 +92,8 @@ async fn run(
 fn command(config: &Config, job: &RunningJob<'_>, input: &Input<'_>, output: File) -> Command {
     let Input {
         bytes,
-        known,
         tier,
         is_library,
-        may_recompile,
     } = input;
     let threads =
         std::thread::available_parallelism().map_or(1, |threads| threads.get().min(MAX_THREADS));
@@ -109,20 +106,8 @@ fn command(config: &Config, job: &RunningJob<'_>, input: &Input<'_>, output: Fil
         .args(["--code", &config.code.to_string()])
         .args(["--timeout", &config.timeout.as_secs().to_string()])
         .arg(format!("--nice={}", nice(job.priority)))
-        .args(
-            known
-                .as_ref()
-                .map(|known| format!("--functions={}", known.size)),
-        )
-        // Functions without optimisation are of no use for the next revision.
-        .args(
-            job.provider
-                .filter(|_| *tier == Tier::Optimised)
-                .map(|_| "--reuse"),
-        )
         .args((*tier != Tier::Optimised).then_some("--unoptimised"))
         .args(is_library.then_some("--library"))
-        .args(may_recompile.then_some("--recompile"))
         // The environment may contain secrets.
         .env_clear()
         .env("RAYON_NUM_THREADS", threads.to_string())
@@ -136,25 +121,14 @@ fn command(config: &Config, job: &RunningJob<'_>, input: &Input<'_>, output: Fil
     command
 }
 
-/// Writes the input to stdin. A failure is ignored: a process that does not read all input fails, and its exit status
+/// Writes the component to stdin. A failure is ignored: a process that does not read all input fails, and its exit status
 /// shows the reason.
-async fn feed(
-    stdin: Option<ChildStdin>,
-    Input { bytes, known, .. }: Input<'_>,
-) -> Option<ChildStdin> {
+async fn feed(stdin: Option<ChildStdin>, component: &[u8]) -> Option<ChildStdin> {
     let mut stdin = stdin?;
     // A smaller pipe is only slower.
     #[cfg(target_os = "linux")]
     let _ = rustix::pipe::fcntl_setpipe_size(&stdin, PIPE_SIZE);
-    let written = stdin.write_all(bytes).await;
-    if let (Ok(()), Some(KnownFunctions { file, size })) = (written, known) {
-        let mut known = tokio::fs::File::from_std(file).take(size);
-        let _ = tokio::io::copy_buf(
-            &mut BufReader::with_capacity(PIPE_SIZE, &mut known),
-            &mut stdin,
-        )
-        .await;
-    }
+    let _ = stdin.write_all(component).await;
     Some(stdin)
 }
 

@@ -150,7 +150,7 @@ fn nest(inner: ComponentBuilder) -> ComponentBuilder {
 
 /// Compiles the parts one by one, links them, and calls the function.
 fn call(component: &[u8], parts: &SplitComponent, function: &str) -> i32 {
-    let engine = engine::for_compiling(Tier::Split, None).unwrap();
+    let engine = engine::for_compiling(Tier::Split).unwrap();
     let mut linker = Linker::<()>::new(&engine);
     for library in &parts.libraries {
         let module = wasmtime::Module::new(&engine, &component[library.range.clone()]).unwrap();

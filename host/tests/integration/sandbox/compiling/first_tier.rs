@@ -43,7 +43,7 @@ impl TestCompiler {
     /// The arguments of the compilations so far that tell how it compiles.
     fn modes(&self) -> Vec<String> {
         let runs = fs::read_to_string(self.folder.path().join("runs")).unwrap_or_default();
-        let modes = ["--functions", "--reuse", "--nice=0", "--unoptimised"];
+        let modes = ["--nice=0", "--nice=5", "--nice=10", "--unoptimised"];
         let mode = |run: &str| {
             modes
                 .into_iter()
@@ -100,7 +100,7 @@ async fn optimised_code_replaces_code_of_the_same_revision() {
         };
         let (reads, ()) = tokio::join!(read_until(&http, &done), optimise);
         assert!(reads > 10, "{reads}");
-        assert_eq!(test.modes(), ["--nice=0 --unoptimised", "--reuse"]);
+        assert_eq!(test.modes(), ["--nice=0 --unoptimised", "--nice=10"]);
         assert_eq!(provider_revision(&http), revision);
         assert_eq!(
             test.files("cwasm").len(),
@@ -155,11 +155,10 @@ async fn a_new_revision_replaces_code_that_is_not_optimised() {
     })
     .await;
     http.server.wait_for_revision(2).await;
-    // The functions of the first revision were compiled, and are used.
     let first_tier = "--nice=0 --unoptimised";
     assert_eq!(
         test.modes(),
-        [first_tier, "--reuse", first_tier, "--functions --reuse"]
+        [first_tier, "--nice=10", first_tier, "--nice=10"]
     );
 }
 
@@ -190,19 +189,18 @@ async fn compile(sandbox: &Sandbox, bytes: Bytes, priority: Priority) -> Compile
 }
 
 #[tokio::test]
-async fn known_functions_are_better_than_a_first_tier() {
+async fn a_large_replacement_is_not_optimised_at_first() {
     let test = TestCompiler::new();
     let sandbox = test.sandbox(|config| config.program = test.compiler("counts"));
     compile(&sandbox, large(1), Priority::Replacement).await;
-    test.functions(1).await;
-    compile(&sandbox, large(2), Priority::Awaited).await;
-    assert_eq!(test.modes(), ["--reuse", "--functions --reuse --nice=0"]);
+    compile(&sandbox, large(1), Priority::Optimisation).await;
+    assert_eq!(test.modes(), ["--nice=5 --unoptimised", "--nice=10"]);
 }
 
 #[tokio::test]
 async fn a_limit_that_only_optimised_code_meets_is_no_rejection() {
     let test = TestCompiler::new();
-    compile(&test.sandbox(|_| {}), large(1), Priority::Replacement).await;
+    compile(&test.sandbox(|_| {}), large(1), Priority::Optimisation).await;
     let code = fs::metadata(test.entry()).unwrap().len();
     let other = TestCompiler::new();
     let sandbox = other.sandbox(|config| {
@@ -210,10 +208,7 @@ async fn a_limit_that_only_optimised_code_meets_is_no_rejection() {
         config.code = code;
     });
     compile(&sandbox, large(1), Priority::Awaited).await;
-    assert_eq!(
-        other.modes(),
-        ["--nice=0 --unoptimised", "--reuse --nice=0"]
-    );
+    assert_eq!(other.modes(), ["--nice=0 --unoptimised", "--nice=0"]);
 }
 
 #[tokio::test]
