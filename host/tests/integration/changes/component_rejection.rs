@@ -130,7 +130,9 @@ async fn a_component_without_the_provider_interface() {
 
 #[tokio::test]
 async fn an_import_that_the_host_does_not_offer() {
-    let expected = expect!["it imports `other:thing/api@1.2.3`, which this host does not offer"];
+    let expected = expect![
+        "it imports `other:thing/api@1.2.3`, which this host does not offer: it belongs to another component; compose the two, for example with `wac plug`, or build the component without it"
+    ];
     check(
         TestServer::builder("echo unknown"),
         "unknown.wasm",
