@@ -42,6 +42,9 @@ pub(crate) fn check(output: &Output, name: &str) -> Result<Outcome> {
     // The other parts use the cache of what one part compiled.
     run::use_cache(folder::of(name, "cache"));
     let commands = example::check(output, language)?;
+    if matches!(name, "rust" | "python") {
+        Project::create(output, language, &["--kind", "function"])?.check_functions()?;
+    }
     let interactive = Project::create(output, language, &["--interactive"])?;
     interactive.check_interactive()?;
     if matches!(name, "javascript" | "typescript") {

@@ -9,6 +9,8 @@ pub enum Example {
     Resources,
     /// Also a tool, a prompt, a search and a setting.
     Interactive,
+    /// Functions that are tools, without the contract and its SDK.
+    Functions,
 }
 
 /// Includes a source file of the interactive example.
@@ -25,7 +27,7 @@ impl Example {
     /// Returns the source file that replaces the source file in the template.
     pub(super) fn source(self, language: ProjectLanguage) -> TextFiles {
         match (self, language) {
-            (Self::Resources, _) => &[],
+            (Self::Resources | Self::Functions, _) => &[],
             (Self::Interactive, ProjectLanguage::Rust) => interactive!("src/lib.rs" <- "lib.rs"),
             (Self::Interactive, ProjectLanguage::Python) => interactive!("app.py" <- "app.py"),
             (Self::Interactive, ProjectLanguage::JavaScript) => {
@@ -43,6 +45,7 @@ impl Example {
     /// Returns the placeholders in the files of a template that depend on the example, and their values.
     pub(super) fn placeholders(self) -> &'static [(&'static str, &'static str)] {
         match self {
+            Self::Functions => &[],
             Self::Resources => &[
                 ("@WORLD@", "provider"),
                 (

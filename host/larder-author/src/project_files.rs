@@ -56,6 +56,41 @@ pub(super) fn template(language: ProjectLanguage) -> TextFiles {
     }
 }
 
+/// Returns the files of a project whose functions are tools. None if there is no such template for the language.
+pub(super) fn function_template(language: ProjectLanguage) -> Option<TextFiles> {
+    match language {
+        ProjectLanguage::Rust => Some(RUST_FUNCTIONS),
+        ProjectLanguage::Python => Some(PYTHON_FUNCTIONS),
+        ProjectLanguage::JavaScript
+        | ProjectLanguage::TypeScript
+        | ProjectLanguage::Go
+        | ProjectLanguage::C
+        | ProjectLanguage::Cpp => None,
+    }
+}
+
+const RUST_FUNCTIONS: TextFiles = texts! { "templates/":
+    "Cargo.toml" <- "function/rust/Cargo.toml.in",
+    "src/lib.rs" <- "function/rust/src/lib.rs",
+    "tests/component.rs" <- "function/rust/tests/component.rs",
+    "wit/world.wit" <- "function/world.wit",
+    ".cargo/config.toml" <- "rust/cargo-config.toml",
+    "README.md" <- "function/rust/README.md",
+    ".gitignore" <- "rust/gitignore",
+    "larder-dev.toml" <- "function/rust/larder-dev.toml",
+};
+
+const PYTHON_FUNCTIONS: TextFiles = texts! { "templates/":
+    "app.py" <- "function/python/app.py",
+    "functions.py" <- "function/python/functions.py",
+    "test_functions.py" <- "function/python/test_functions.py",
+    "wit/world.wit" <- "function/world.wit",
+    "build/README" <- "function/python/build-readme",
+    "README.md" <- "function/python/README.md",
+    ".gitignore" <- "function/python/gitignore",
+    "larder-dev.toml" <- "function/python/larder-dev.toml",
+};
+
 const RUST: TextFiles = texts! { "templates/rust/":
     "Cargo.toml" <- "Cargo.toml.in",
     "src/lib.rs" <- "src/lib.rs",

@@ -28,6 +28,9 @@ pub enum ScaffoldError {
     /// The folder exists.
     #[error("{} exists already; choose another name, or another folder with `--path`", .0.display())]
     Exists(PathBuf),
+    /// The language has no template for functions.
+    #[error("`--kind function` exists for rust and python")]
+    NoFunctions,
     /// The files could not be written.
     #[error(transparent)]
     Disk(#[from] DiskError),
@@ -40,7 +43,7 @@ impl ScaffoldError {
     /// Returns whether the input is wrong.
     pub fn is_usage(&self) -> bool {
         match self {
-            Self::Name(_) | Self::Reserved(_) | Self::Exists(_) => true,
+            Self::Name(_) | Self::Reserved(_) | Self::Exists(_) | Self::NoFunctions => true,
             Self::Disk(_) | Self::Bindings(_) => false,
         }
     }
@@ -110,6 +113,11 @@ fn files(language: ProjectLanguage, example: Example, name: &str) -> Result<File
                 .map(|(path, text)| ((*path).to_owned(), replaced(text).into_bytes())),
         );
     };
+    if example == Example::Functions {
+        let template = project_files::function_template(language);
+        add(template.ok_or(ScaffoldError::NoFunctions)?);
+        return Ok(files);
+    }
     add(project_files::template(language));
     // Replaces the source file of the template.
     add(example.source(language));
@@ -117,7 +125,7 @@ fn files(language: ProjectLanguage, example: Example, name: &str) -> Result<File
     if matches!(language, ProjectLanguage::C | ProjectLanguage::Cpp) {
         // For the other languages, the compiler reads the contract or the SDK contains bindings.
         let abilities: &[Ability] = match example {
-            Example::Resources => &[],
+            Example::Resources | Example::Functions => &[],
             Example::Interactive => &[
                 Ability::Tools,
                 Ability::Prompts,
@@ -231,6 +239,14 @@ mod tests {
                 fs::remove_dir_all(&folder).unwrap();
             }
         }
+        for language in [ProjectLanguage::Rust, ProjectLanguage::Python] {
+            scaffold(language, Example::Functions, "notes", &folder).unwrap();
+            let wit = fs::read_to_string(folder.join("wit/world.wit")).unwrap();
+            assert!(wit.contains("export greet"), "{wit}");
+            fs::remove_dir_all(&folder).unwrap();
+        }
+        let error = scaffold(ProjectLanguage::Go, Example::Functions, "notes", &folder);
+        assert!(matches!(error, Err(ScaffoldError::NoFunctions)));
         let c = |name: &str, folder: &Path| {
             scaffold(ProjectLanguage::C, Example::Resources, name, folder)
         };

@@ -82,6 +82,7 @@ mod sandbox {
     mod panics;
     mod reuse;
     mod tcp;
+    mod wasi_proposals;
 }
 
 mod administration {

@@ -70,6 +70,30 @@ impl<'a> Project<'a> {
         Ok(())
     }
 
+    /// Checks the project that `larder new --kind function` creates.
+    pub(super) fn check_functions(&self) -> Result<()> {
+        let readme = self.file("README.md")?;
+        let [install, build, deploy] = readme_commands(&readme)?;
+        self.check_build_command(build)?;
+        check_pinned_versions(install)?;
+        let test = self.language.test.replace("provider", "functions");
+        ensure!(
+            readme.contains(&format!("`{test}`")),
+            "`{test}` is missing in the README"
+        );
+        self.install(install)?;
+        for line in [&test, build, deploy] {
+            shell::run(self.output, &self.here, line)?;
+        }
+        let bytes = fs::read(self.component())?;
+        let docs = b"Returns the mean of some numbers.";
+        ensure!(
+            bytes.windows(docs.len()).any(|part| part == docs),
+            "the component has no documentation"
+        );
+        Ok(())
+    }
+
     /// Runs the commands in the README. The tests of the project build it with the same command.
     fn install_and_test(&self) -> Result<()> {
         let readme = self.file("README.md")?;
@@ -82,17 +106,22 @@ impl<'a> Project<'a> {
         );
         check_pinned_versions(install)?;
         check_pinned_versions(&self.file("Makefile").unwrap_or_default())?;
-        // Without rustup or pip, the tools were installed in a different way.
-        let installer = install.split_whitespace().next().unwrap_or_default();
-        if succeeds(shell::with_tools(command(installer))?.arg("--version")) {
-            shell::run(self.output, &self.here, install)?;
-        }
+        self.install(install)?;
         shell::run(self.output, &self.here, test)?;
         shell::run(self.output, &self.here, deploy)?;
         let mut session = command(larder());
         session.arg("test").arg(self.component());
         self.output
             .run(session.arg("session.md").current_dir(&self.here))
+    }
+
+    /// Runs the install command of the README. Without rustup or pip, the tools were installed in a different way.
+    fn install(&self, line: &str) -> Result<()> {
+        let installer = line.split_whitespace().next().unwrap_or_default();
+        if succeeds(shell::with_tools(command(installer))?.arg("--version")) {
+            shell::run(self.output, &self.here, line)?;
+        }
+        Ok(())
     }
 
     /// Checks that the README and `larder-dev.toml` have the same command.
@@ -102,7 +131,7 @@ impl<'a> Project<'a> {
             .take_while(|word| *word != "#")
             .collect();
         let project = self.file("larder-dev.toml")?.replace("\"--silent\", ", "");
-        let expected = format!("build = [{words:?}]");
+        let expected = format!("{words:?}");
         ensure!(
             project.contains(&expected),
             "`{expected}` is missing in larder-dev.toml"

@@ -13,6 +13,14 @@ use larder_provider::Signal;
 const MAX_PROGRESS_MESSAGE: usize = 1_000;
 
 impl GuestState {
+    /// The value of a secret or of a setting.
+    pub(super) fn setting_value(&self, name: &str) -> Option<String> {
+        let grant = &self.lease.grant;
+        let secret = grant.secrets.get(name);
+        let secret = secret.map(|secret| secret.reveal().to_owned());
+        secret.or_else(|| grant.settings.get(name).cloned())
+    }
+
     /// Counts a signal or progress notification of this call. Returns false if the notification exceeds the limit and
     /// must be dropped.
     pub(super) fn take_notification(&mut self) -> bool {
@@ -67,12 +75,7 @@ impl provider_host::Host for GuestState {
     }
 
     fn setting(&mut self, name: String) -> wasmtime::Result<Option<String>> {
-        let grant = &self.lease.grant;
-        let secret = grant
-            .secrets
-            .get(&name)
-            .map(|secret| secret.reveal().to_owned());
-        Ok(secret.or_else(|| grant.settings.get(&name).cloned()))
+        Ok(self.setting_value(&name))
     }
 
     fn log(&mut self, level: provider_host::Level, message: String) -> wasmtime::Result<()> {

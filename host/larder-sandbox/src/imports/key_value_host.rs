@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::{StreamExt as _, stream};
+
 use crate::bindings::larder::provider::key_value::{Bucket, Failure, Host, KeyPage};
 use crate::guest::state::GuestState;
 use crate::guest_config::Lease;
@@ -10,6 +12,9 @@ use larder_key_value::{BucketName, ChargeCpu, KeyValueError, KeyValueStore, MAX_
 use larder_model::policy::KeyValueLimits;
 use larder_runtime::memory_budget::{MemoryCharge, MemoryUse};
 use larder_runtime::metrics::KeyValueResult;
+
+/// How many writes of a batch are made at the same time.
+const CONCURRENT_WRITES: usize = 64;
 
 /// A bucket that this call may use.
 struct OpenBucket {
@@ -19,6 +24,19 @@ struct OpenBucket {
     charge: ChargeCpu,
     /// For the value, which the host holds during the operation.
     _memory: MemoryCharge,
+}
+
+/// A write whose grant was checked, and whose value is charged.
+struct PreparedWrite {
+    open: OpenBucket,
+    write: Write,
+}
+
+impl PreparedWrite {
+    async fn run(self) -> Result<bool, Failure> {
+        let Self { open, write } = self;
+        open.store.write(write, open.charge).await.map_err(failure)
+    }
 }
 
 impl Host for GuestState {
@@ -94,21 +112,51 @@ impl GuestState {
         expected: Option<Option<Vec<u8>>>,
         value: Option<Vec<u8>>,
     ) -> Result<bool, Failure> {
+        let result = match self.prepare_write(bucket, key, expected, value) {
+            Ok(write) => write.run().await,
+            Err(failure) => Err(failure),
+        };
+        self.record(KeyValueResult::Written, result)
+    }
+
+    /// Writes several values at the same time, so that they are committed together. If a write fails, others may have
+    /// been made.
+    pub(super) async fn write_many(
+        &mut self,
+        bucket: Bucket,
+        changes: Vec<(String, Option<Vec<u8>>)>,
+    ) -> Result<(), Failure> {
+        let writes = changes
+            .into_iter()
+            .map(|(key, value)| self.prepare_write(bucket, key, None, value));
+        let writes: Vec<_> = writes.collect::<Result<_, _>>()?;
+        let mut results = stream::iter(writes)
+            .map(PreparedWrite::run)
+            .buffer_unordered(CONCURRENT_WRITES);
+        while let Some(result) = results.next().await {
+            self.record(KeyValueResult::Written, result)?;
+        }
+        Ok(())
+    }
+
+    fn prepare_write(
+        &mut self,
+        bucket: Bucket,
+        key: String,
+        expected: Option<Option<Vec<u8>>>,
+        value: Option<Vec<u8>>,
+    ) -> Result<PreparedWrite, Failure> {
         let size = |value: &Option<Vec<u8>>| value.as_ref().map_or(0, Vec::len);
         let bytes = size(&value) + expected.as_ref().map_or(0, size);
-        let result = async {
-            let open = self.open_bucket(bucket, bytes)?;
-            let write = Write {
-                bucket: open.name,
-                key,
-                expected,
-                value,
-                limits: open.limits,
-            };
-            open.store.write(write, open.charge).await.map_err(failure)
+        let open = self.open_bucket(bucket, bytes)?;
+        let write = Write {
+            bucket: open.name.clone(),
+            key,
+            expected,
+            value,
+            limits: open.limits,
         };
-        let result = result.await;
-        self.record(KeyValueResult::Written, result)
+        Ok(PreparedWrite { open, write })
     }
 
     /// Checks that the operator granted the bucket, and that the bucket exists for this call.
@@ -134,6 +182,11 @@ impl GuestState {
             charge: self.charge_cpu(),
             _memory: memory.map_err(|_| unavailable("the server has no memory for the value"))?,
         })
+    }
+
+    /// Checks that this call may use a bucket, before the first operation.
+    pub(super) fn check_bucket(&mut self, bucket: Bucket) -> Result<(), Failure> {
+        self.open_bucket(bucket, 0).map(drop)
     }
 
     /// The work of the store counts as CPU time of the call.

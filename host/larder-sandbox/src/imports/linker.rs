@@ -4,13 +4,15 @@ use wasmtime::Engine;
 use wasmtime::component::{HasSelf, Linker};
 
 use super::unreadable_names::count_unreadable_names;
+use super::wasi_proposals;
 use super::wasi_sockets::limit_sockets;
 use crate::bindings;
 use crate::guest::state::GuestState;
 
-/// Creates a linker with everything that a component may import: the interfaces of the contract, all of WASI 0.2, and
-/// wasi:http. If a function needs a grant and the grant is missing, calling the function fails. Such functions are
-/// linked nevertheless, because some languages import functions that they never use.
+/// Creates a linker with everything that a component may import: the interfaces of the contract, all of WASI 0.2,
+/// wasi:http, and the proposals of WASI that other hosts offer. If a function needs a grant and the grant is missing,
+/// calling the function fails. Such functions are linked nevertheless, because some languages import functions that they
+/// never use.
 pub(crate) fn linker(engine: &Engine) -> wasmtime::Result<Linker<GuestState>> {
     let mut linker = Linker::new(engine);
     wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
@@ -20,5 +22,6 @@ pub(crate) fn linker(engine: &Engine) -> wasmtime::Result<Linker<GuestState>> {
     bindings::InteractiveProvider::add_to_linker::<_, HasSelf<GuestState>>(&mut linker, |state| {
         state
     })?;
+    wasi_proposals::add_to_linker(&mut linker)?;
     Ok(linker)
 }

@@ -1,8 +1,10 @@
 //! Checks, compiles and links components.
 
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
+use wasmtime::component::types::ComponentItem;
 use wasmtime::component::{Component, ComponentExportIndex, Instance, InstancePre};
 use wasmtime::{Engine, Precompiled, Store};
 
@@ -20,6 +22,7 @@ use crate::engine::error::shortened;
 use crate::engine::tier::Tier;
 use crate::guest::places::Places;
 use crate::guest::state::GuestState;
+use crate::imports::wasi_proposals::refuse_calls;
 use larder_model::name::{Digest, TeamName};
 use larder_provider::{
     CONTRACT_VERSION, CompileJob, CompilePhases, HashedComponent, Priority, Rejection,
@@ -167,7 +170,7 @@ impl Sandbox {
         check_names(&imports, &exports)?;
         let pre = self
             .instantiate_pre(&component, &code.libraries)
-            .map_err(|error| mismatch(&error))?;
+            .map_err(|error| import_mismatch(&imports, &error))?;
         let function = |interface: &str, name: &str| {
             let interface = component.get_export_index(None, interface)?;
             component.get_export_index(Some(&interface), name)
@@ -214,12 +217,10 @@ impl Sandbox {
         component: &Component,
         libraries: &[CompiledLibrary],
     ) -> wasmtime::Result<InstancePre<GuestState>> {
-        if libraries.is_empty() {
-            return self.linker.instantiate_pre(component);
-        }
-        let mut linker = self.linker.clone();
+        let mut linker = Cow::Borrowed(&self.linker);
+        refuse_calls(&mut linker, component)?;
         for CompiledLibrary { name, entry } in libraries {
-            linker.root().module(name, &entry.code)?;
+            linker.to_mut().root().module(name, &entry.code)?;
         }
         linker.instantiate_pre(component)
     }
@@ -312,8 +313,10 @@ fn check_magic_bytes(bytes: &[u8]) -> Result<(), Rejection> {
 
 fn import_and_export_names(component: &Component, engine: &Engine) -> (Vec<String>, Vec<String>) {
     let component_type = component.component_type();
+    // A type that a world declares is an import of its own, which needs nothing of the host.
     let imports = component_type
         .imports(engine)
+        .filter(|(_, item)| !matches!(item.ty, ComponentItem::Type(_)))
         .map(|(name, _)| name.to_owned())
         .collect();
     let exports = component_type
@@ -365,6 +368,16 @@ fn missing_provider_interface(exports: &[String], error: &wasmtime::Error) -> Re
         mismatch(error)
     } else {
         Rejection::NotAProvider
+    }
+}
+
+/// The types of an import differ from those that the host offers.
+fn import_mismatch(imports: &[String], error: &wasmtime::Error) -> Rejection {
+    let text = shortened(error);
+    let is_named = |import: &&String| text.contains(&format!("`{import}`"));
+    match imports.iter().find(is_named) {
+        Some(import) if !import.starts_with(CONTRACT_PACKAGE) => Rejection::ImportMismatch(text),
+        _ => Rejection::Mismatch(text),
     }
 }
 

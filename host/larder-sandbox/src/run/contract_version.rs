@@ -1,5 +1,6 @@
 //! Which versions of the contract the host supports, and which imports of a component it offers.
 
+use crate::imports::wasi_proposals::ProposalImport;
 use larder_provider::CONTRACT_VERSION;
 
 /// The package of the contract.
@@ -16,6 +17,9 @@ const OFFERED_INTERFACES: [&str; 6] = [
 /// Whether the host offers an import. This is checked here instead of in the linker, so that the error contains the
 /// name that the author used.
 pub(super) fn is_offered(import: &str) -> bool {
+    if ProposalImport::of(import).is_some() {
+        return true;
+    }
     let (interface, version) = import.split_once('@').unwrap_or((import, ""));
     if let Some(interface) = interface.strip_prefix(CONTRACT_PACKAGE) {
         return OFFERED_INTERFACES.contains(&interface) && is_compatible(version, CONTRACT_VERSION);
@@ -81,6 +85,8 @@ mod tests {
             "wasi:sockets/tcp@0.2.9",
             "wasi:http/types@0.2.12",
             "larder:provider/http-client@0.1.7",
+            "wasi:keyvalue/store@0.2.0-draft2",
+            "wasi:logging/logging@0.2.0",
         ] {
             assert!(is_offered(offered), "{offered}");
         }
@@ -91,6 +97,7 @@ mod tests {
             "larder:provider/secrets@0.1.0",
             "wasi:nn/graph@0.2.0",
             "wasi:io/poll@0.2.0-rc.1",
+            "wasi:blobstore/blobstore@0.2.0-draft",
         ] {
             assert!(!is_offered(unknown), "{unknown}");
         }

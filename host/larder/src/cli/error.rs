@@ -10,7 +10,9 @@ use std::path::PathBuf;
 pub(super) use self::registry::RegistryCommandError;
 use crate::app::RunError;
 use crate::connect::ConnectError;
-use larder_author::{BindingsError, CasesError, DiskError, PackError, ScaffoldError};
+use larder_author::{
+    BindingsError, CasesError, DiskError, PackError, PackageDocsError, ScaffoldError,
+};
 use larder_client::{ClientError, Revision};
 use larder_config::ConfigError;
 use larder_core::reconcile::ApprovalsError;
@@ -48,6 +50,11 @@ pub(super) enum CommandError {
     NoToken(PathBuf),
     #[error("{}: {error}", path.display())]
     Pack { path: PathBuf, error: PackError },
+    #[error("{}: {error}", path.display())]
+    PackageDocs {
+        path: PathBuf,
+        error: PackageDocsError,
+    },
     #[error("{}: {error}", path.display())]
     Cases { path: PathBuf, error: CasesError },
     #[error("{}: {}", path.display(), Rejection::UnsupportedFeatures(features.join(", ")))]
@@ -108,6 +115,7 @@ impl CommandError {
             | Self::CursorLoop
             | Self::NoSearch
             | Self::Pack { .. }
+            | Self::PackageDocs { .. }
             | Self::UnsupportedFeatures { .. }
             | Self::Bindings(_)
             | Self::Disk(_)

@@ -12,7 +12,8 @@ use larder_author::{self as author, Example, ProjectLanguage};
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   larder new notes --lang rust && larder dev notes
-  larder new notes --lang python --interactive     also with a tool, a prompt, a search and a setting")]
+  larder new notes --lang python --interactive     also with a tool, a prompt, a search and a setting
+  larder new sums --lang rust --kind function      functions that are tools, without the interfaces of Larder")]
 pub(super) struct New {
     /// The name: lower-case letters, digits and `-`
     name: String,
@@ -22,9 +23,23 @@ pub(super) struct New {
     /// Begin with an example that also has a tool, a prompt, a search and a setting
     #[arg(long)]
     interactive: bool,
+    /// What the component exports: the interfaces of Larder, or plain functions, which are tools (rust and python)
+    #[arg(
+        long,
+        value_name = "KIND",
+        default_value = "provider",
+        conflicts_with = "interactive"
+    )]
+    kind: Kind,
     /// The folder to create [default: the name, in the working directory]
     #[arg(long, value_name = "DIR")]
     path: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Kind {
+    Provider,
+    Function,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -44,10 +59,10 @@ pub(super) enum LanguageArg {
 impl New {
     pub(super) fn run(self) -> Result<Outcome, CommandError> {
         let folder = self.path.unwrap_or_else(|| PathBuf::from(&self.name));
-        let example = if self.interactive {
-            Example::Interactive
-        } else {
-            Example::Resources
+        let example = match (self.kind, self.interactive) {
+            (Kind::Function, _) => Example::Functions,
+            (Kind::Provider, true) => Example::Interactive,
+            (Kind::Provider, false) => Example::Resources,
         };
         author::scaffold(self.language.into(), example, &self.name, &folder)?;
         let folder = folder.display();

@@ -1,4 +1,4 @@
-//! `larder pack`: turns the core module of a C or Go compiler into a component.
+//! `larder pack`: turns the core module of a C or Go compiler into a component, and adds documentation to a component.
 
 use std::path::PathBuf;
 
@@ -7,22 +7,28 @@ use clap::Args;
 use super::error::CommandError;
 use super::table::bytes;
 use super::{Outcome, out};
-use larder_author as author;
+use larder_author::{self as author, PackError};
 use larder_sandbox::unsupported_features;
 
 /// Turn a core module into a component
 ///
 /// For the core modules that C and Go compilers produce. Adds the types of the contract if the module has
-/// none, and an adapter from WASI 0.1 to WASI 0.2.
+/// none, and an adapter from WASI 0.1 to WASI 0.2. With `--docs`, the comments of WIT files become a part of the
+/// component, also of one that is a component already: they describe functions that are tools.
 #[derive(Debug, Args)]
-#[command(after_help = "Example: larder pack core.wasm -o notes.wasm")]
+#[command(after_help = "Examples:
+  larder pack core.wasm -o notes.wasm
+  larder pack component.wasm --docs wit -o tools.wasm")]
 pub(super) struct Pack {
-    /// The core module
+    /// The core module; with `--docs`, a core module or a component
     #[arg(value_name = "CORE.wasm")]
     module: PathBuf,
     /// The component to write; an existing file is replaced atomically
     #[arg(long, short, value_name = "OUT.wasm")]
     output: PathBuf,
+    /// Add the comments of the WIT files in this folder
+    #[arg(long, value_name = "WIT")]
+    docs: Option<PathBuf>,
 }
 
 impl Pack {
@@ -33,8 +39,18 @@ impl Pack {
         if !features.is_empty() {
             return Err(CommandError::UnsupportedFeatures { path, features });
         }
-        let component =
-            author::pack(&module).map_err(|error| CommandError::Pack { path, error })?;
+        let component = match (author::pack(&module), &self.docs) {
+            (Err(PackError::Component), Some(_)) => module,
+            (packed, _) => packed.map_err(|error| CommandError::Pack {
+                path: path.clone(),
+                error,
+            })?,
+        };
+        let component = match &self.docs {
+            Some(wit) => author::add_package_docs(&component, wit)
+                .map_err(|error| CommandError::PackageDocs { path, error })?,
+            None => component,
+        };
         author::replace(&self.output, &component)?;
         out::note(&format!(
             "{}: a component, {}",

@@ -23,6 +23,10 @@ fn new_reports_errors_before_it_writes_files() {
             "plugins exists already",
         ),
         (
+            "new notes --lang go --kind function",
+            "exists for rust and python",
+        ),
+        (
             "new notes --lang cobol",
             "[possible values: rust, python, javascript, typescript, go, c, cpp]",
         ),
@@ -160,6 +164,44 @@ fn bindings_leaves_other_files_alone() {
         output.contains("go mod init") && !work_dir.path("go").exists(),
         "{output}"
     );
+}
+
+#[test]
+fn functions_have_a_project_without_the_sdk() {
+    let work_dir = WorkDir::with_guests("");
+    for language in ["rust", "python"] {
+        let new = format!("new sums --lang {language} --kind function --path {language}");
+        work_dir.larder(&new).expect_exit(0);
+        let path = |file: &str| work_dir.path(&format!("{language}/{file}"));
+        let world = std::fs::read_to_string(path("wit/world.wit")).unwrap();
+        assert!(world.contains("export greet: func("), "{world}");
+        assert!(!path("larder-provider").exists() && !path("larder_provider").exists());
+    }
+}
+
+#[test]
+fn pack_adds_documentation_once() {
+    let wit =
+        "package a:b; world tools { /// Adds two numbers.\nexport add: func(a: u32) -> u32; }";
+    let work_dir = WorkDir::with_guests("echo").file("tools.wit", wit);
+    let pack = |from: &str, to: &str| {
+        let line = format!("pack {from} --docs tools.wit -o {to}");
+        work_dir.larder(&line)
+    };
+    pack("plugins/echo.wasm", "documented.wasm").expect_exit(0);
+    let documented = std::fs::read(work_dir.path("documented.wasm")).unwrap();
+    let text = String::from_utf8_lossy(&documented);
+    assert!(text.contains("package-docs") && text.contains("Adds two numbers."));
+    // The component still works.
+    std::fs::write(work_dir.path("plugins/echo.wasm"), &documented).unwrap();
+    let list = work_dir.larder("list --plugins plugins").expect_success();
+    assert!(list.contains("echo://hello"), "{list}");
+    let again = pack("documented.wasm", "again.wasm").expect_exit(1);
+    assert!(again.contains("has documentation already"), "{again}");
+    let gone = work_dir.larder("pack documented.wasm --docs gone -o again.wasm");
+    assert!(gone.expect_exit(1).contains("documentation already"));
+    let module = work_dir.larder("pack tools.wit --docs tools.wit -o again.wasm");
+    assert!(module.expect_exit(1).contains("it is not WebAssembly"));
 }
 
 #[test]

@@ -130,7 +130,9 @@ async fn a_component_without_the_provider_interface() {
 
 #[tokio::test]
 async fn an_import_that_the_host_does_not_offer() {
-    let expected = expect!["it imports `other:thing/api@1.2.3`, which this host does not offer"];
+    let expected = expect![
+        "it imports `other:thing/api@1.2.3`, which this host does not offer: it belongs to another component; compose the two, for example with `wac plug`, or build the component without it"
+    ];
     check(
         TestServer::builder("echo unknown"),
         "unknown.wasm",
@@ -139,9 +141,25 @@ async fn an_import_that_the_host_does_not_offer() {
     .await;
 }
 
-/// The guest `net` with these names instead of other names of the same length.
-fn with_names(names: &[(&str, &str)]) -> Vec<u8> {
-    let mut bytes = std::fs::read(component_path("net")).unwrap();
+#[tokio::test]
+async fn an_import_with_other_types() {
+    let logging = |version: &str| format!("wasi:logging/logging@{version}-draft");
+    let names = [(&*logging("0.9.0"), &*logging("0.1.0"))];
+    let server = TestServer::builder("echo")
+        .file("bad.wasm", &with_names("refused_imports", &names))
+        .start()
+        .await;
+    let reason = server.rejection_reason("bad.wasm");
+    let begin = "the types of an import differ from those that this host offers: ";
+    assert!(
+        reason.starts_with(begin) && reason.contains(&logging("0.1.0")),
+        "{reason}"
+    );
+}
+
+/// A guest with these names instead of other names of the same length.
+fn with_names(guest: &str, names: &[(&str, &str)]) -> Vec<u8> {
+    let mut bytes = std::fs::read(component_path(guest)).unwrap();
     for (name, replacement) in names {
         assert_eq!(name.len(), replacement.len());
         let found: Vec<_> = bytes
@@ -179,7 +197,7 @@ async fn another_version_of_the_contract() {
             .map(|(from, to)| (from.as_str(), to.as_str()))
             .collect();
         let server = TestServer::builder("echo")
-            .file("bad.wasm", &with_names(&pairs))
+            .file("bad.wasm", &with_names("net", &pairs))
             .start()
             .await;
         assert_eq!(

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use larder_sandbox::ProposalImport;
 use serde::Serialize;
-use wasmparser::{Encoding, Parser, Payload};
+use wasmparser::{ComponentTypeRef, Encoding, Parser, Payload, TypeBounds};
 
 #[derive(Debug, Default, PartialEq, Serialize)]
 pub(in crate::cli) struct ComponentInfo {
@@ -68,16 +69,26 @@ pub(in crate::cli) enum ImportGroup {
     /// Values that outlive a call, which need the grant `key_value`.
     #[serde(rename = "key-value")]
     KeyValue,
+    /// Settings by `wasi:config`.
+    Settings,
+    /// The log by `wasi:logging`.
+    Log,
     /// Sockets: TCP connections need the grant `tcp`. All other sockets are always refused.
     Sockets,
     /// Clocks, random numbers and streams, which the runtime of every language imports.
     Runtime,
+    /// An interface whose functions fail when they are called.
+    #[serde(rename = "refused-when-called")]
+    RefusedWhenCalled,
     /// An interface that the host does not provide.
     Unknown,
 }
 
 impl ImportGroup {
     fn of(import: &str) -> Self {
+        if let Some(proposal) = ProposalImport::of(import) {
+            return Self::of_proposal(proposal);
+        }
         let interface = import.split('@').next().unwrap_or(import);
         match interface.split_once('/') {
             Some(("larder:provider", "http-client")) => Self::Http,
@@ -89,6 +100,15 @@ impl ImportGroup {
             Some(("wasi:sockets", _)) => Self::Sockets,
             Some(("wasi:io" | "wasi:clocks" | "wasi:random" | "wasi:cli", _)) => Self::Runtime,
             _ => Self::Unknown,
+        }
+    }
+
+    fn of_proposal(proposal: ProposalImport) -> Self {
+        match proposal {
+            ProposalImport::Settings => Self::Settings,
+            ProposalImport::KeyValue => Self::KeyValue,
+            ProposalImport::Logging => Self::Log,
+            ProposalImport::Refused => Self::RefusedWhenCalled,
         }
     }
 }
@@ -127,7 +147,10 @@ impl ComponentInfo {
                 // host.
                 Ok(Payload::ComponentImportSection(imports)) if depth == 1 => {
                     for import in imports.into_iter().flatten() {
-                        info.import(import.name.name);
+                        // A type that a world declares is an import of its own, which needs nothing of the host.
+                        if !matches!(import.ty, ComponentTypeRef::Type(TypeBounds::Eq(_))) {
+                            info.import(import.name.name);
+                        }
                     }
                 }
                 Ok(Payload::ComponentExportSection(exports)) if depth == 1 => {
@@ -223,7 +246,11 @@ mod tests {
             ("wasi:cli/environment@0.2.0", ImportGroup::Environment),
             ("wasi:cli/stdout@0.2.0", ImportGroup::Runtime),
             ("wasi:sockets/tcp@0.2.0", ImportGroup::Sockets),
-            ("wasi:keyvalue/store", ImportGroup::Unknown),
+            ("wasi:keyvalue/store@0.2.0-draft2", ImportGroup::KeyValue),
+            ("wasi:config/store@0.2.0-rc.1", ImportGroup::Settings),
+            ("wasi:logging/logging@0.1.0-draft", ImportGroup::Log),
+            ("wasi:keyvalue/store", ImportGroup::RefusedWhenCalled),
+            ("wasi:nn/graph@0.2.0", ImportGroup::Unknown),
             ("plain", ImportGroup::Unknown),
         ] {
             assert_eq!(ImportGroup::of(import), group, "{import}");

@@ -62,6 +62,9 @@ fn meaning(group: ImportGroup) -> &'static str {
         ImportGroup::Environment => "environment variables (grant: `env`)",
         ImportGroup::Sockets => "TCP connections (grant: `tcp`)",
         ImportGroup::Runtime => "language runtime",
+        ImportGroup::Settings => "settings and secrets",
+        ImportGroup::Log => "log of the provider",
+        ImportGroup::RefusedWhenCalled => "fails when it is called",
         ImportGroup::Unknown => "not provided by the host",
     }
 }
