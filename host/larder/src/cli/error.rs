@@ -23,6 +23,8 @@ pub(super) enum CommandError {
     #[error(transparent)]
     Connect(#[from] ConnectError),
     #[error(transparent)]
+    Builtin(#[from] larder_builtin::BuiltinError),
+    #[error(transparent)]
     Run(#[from] RunError),
     #[error(transparent)]
     Client(#[from] ClientError),
@@ -91,6 +93,7 @@ impl CommandError {
     pub(super) fn is_usage(&self) -> bool {
         match self {
             Self::Config(_)
+            | Self::Builtin(_)
             | Self::Input { .. }
             | Self::Cases { .. }
             | Self::NoToken(_)
