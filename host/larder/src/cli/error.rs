@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 #[cfg(feature = "registry")]
 pub(super) use self::registry::RegistryCommandError;
+use super::up::FolderError;
 use crate::app::RunError;
 use crate::connect::ConnectError;
 use larder_author::{BindingsError, CasesError, DiskError, PackError, ScaffoldError};
@@ -22,6 +23,8 @@ pub(super) enum CommandError {
     Config(#[from] ConfigError),
     #[error(transparent)]
     Connect(#[from] ConnectError),
+    #[error(transparent)]
+    Folder(#[from] FolderError),
     #[error(transparent)]
     Builtin(#[from] larder_builtin::BuiltinError),
     #[error(transparent)]
@@ -93,6 +96,7 @@ impl CommandError {
     pub(super) fn is_usage(&self) -> bool {
         match self {
             Self::Config(_)
+            | Self::Folder(_)
             | Self::Builtin(_)
             | Self::Input { .. }
             | Self::Cases { .. }
