@@ -143,13 +143,9 @@ pub(crate) fn config(name: &str, server: &str, dirs: &[(&Path, &str)]) -> Result
 
 /// Copies these providers to a plugins folder.
 pub(crate) fn copy_providers(plugins: &Path, providers: &[&str]) -> Result<()> {
-    copy_components(&target("plugins"), plugins, providers)
-}
-
-/// Copies these components from the folder of a build.
-pub(crate) fn copy_components(built: &Path, plugins: &Path, names: &[&str]) -> Result<()> {
+    let built = target("plugins");
     fs::create_dir_all(plugins)?;
-    for component in names.iter().map(|name| format!("{name}.wasm")) {
+    for component in providers.iter().map(|name| format!("{name}.wasm")) {
         fs::copy(built.join(&component), plugins.join(&component))
             .with_context(|| format!("{component} is missing; run `cargo xtask plugins`"))?;
     }

@@ -8,15 +8,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
 
-use crate::clients::{copy_components, settings};
+use crate::clients::settings;
 use crate::run::{Output, command, larder, root, stdout_of, target, use_larder};
 use crate::server::RunningServer;
 
 const LISTEN: &str = "127.0.0.1:7878";
 /// Folders that are granted in addition to the documents.
 const FOLDERS: [&str; 2] = ["wit", "examples"];
-/// The folder with the served components, in the folder of the demo.
-const PLUGINS: &str = "plugins";
 
 /// The folder in which `cargo xtask demo` builds, with the configuration.
 pub(crate) fn folder() -> PathBuf {
@@ -29,14 +27,7 @@ pub(crate) fn serve(listen: Option<&str>) -> Result<()> {
     build(&Output::Terminal, &folder)?;
     let config = config(&build::components(&folder), &folder)?;
     let listen = listen.unwrap_or(LISTEN);
-    print!(
-        "{}",
-        instructions(
-            &format!("http://{listen}/mcp"),
-            &config,
-            &folder.join(PLUGINS)
-        )
-    );
+    print!("{}", instructions(&format!("http://{listen}/mcp"), &config));
     let mut serve = command(larder());
     serve
         .arg("serve")
@@ -134,38 +125,39 @@ fn config(components: &Path, dir: &Path) -> Result<PathBuf> {
             .filter(|(host, _)| host.exists())
             .map(|(h, g)| (h.as_path(), g.as_str())),
     );
-    let plugins = dir.join(PLUGINS);
-    copy_components(components, &plugins, &["conformance", "files", "notes"])?;
+    // Components that are put there are served too.
+    let plugins = dir.join("plugins");
     let server = "title = \"Larder's own documents\"\nresource_tools = true\n";
     let file = dir.join("larder.toml");
     fs::write(
         &file,
-        settings(&plugins, server, &dirs)? + &other_providers(components, &plugins)?,
+        settings(&plugins, server, &dirs)?
+            + "component = \"builtin:files\"\n"
+            + &other_providers(components),
     )?;
     Ok(file)
 }
 
 /// The configuration of the other providers: the book as notes; the repository, unless this is a copy without its
 /// history; and the admin address as an API, if that provider was built.
-fn other_providers(components: &Path, plugins: &Path) -> Result<String> {
+fn other_providers(components: &Path) -> String {
     let path = |name: &str| format!("{:?}", root().join(name)).replace('$', "$$");
     let grant = |name: &str, host: &str, guest: &str| {
         format!(
-            "\n[provider.{name}]\ndirs = [{{ host = {}, guest = {guest:?} }}]\n",
+            "\n[provider.{name}]\ncomponent = \"builtin:{name}\"\ndirs = [{{ host = {}, guest = {guest:?} }}]\n",
             path(host)
         )
     };
     let mut toml = grant("notes", "docs", "/docs");
+    toml += "\n[provider.conformance]\ncomponent = \"builtin:conformance\"\n";
     if has_repository() {
-        copy_components(components, plugins, &["git"])?;
         toml += &grant("git", ".git", "/larder");
     }
     if components.join("openapi.wasm").exists() {
-        copy_components(components, plugins, &["openapi"])?;
         toml += &grant("openapi", "examples", "/api");
         toml += "settings = { document = \"/api/admin-api.yaml\", name = \"admin\" }\n";
     }
-    Ok(toml)
+    toml
 }
 
 /// Whether this folder is a repository and not a linked worktree.
@@ -187,7 +179,7 @@ pub(crate) fn copy_documents(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-fn instructions(url: &str, config: &Path, plugins: &Path) -> String {
+fn instructions(url: &str, config: &Path) -> String {
     let larder = larder().display().to_string();
     let config = config.display();
     format!(
@@ -200,7 +192,7 @@ Serving this repository's documents at {url} until Ctrl-C. In another terminal:
   {larder} read 'git://larder/HEAD?log=20' --url {url}
   {larder} search contributing --url {url}
   {larder} call fetch --arg id=file:///docs/README.md --url {url}
-  {larder} inspect {plugins}/files.wasm
+  {larder} inspect builtin:files
 
   curl -s {url} -H 'content-type: application/json' -H 'accept: application/json, text/event-stream' \
     -H 'mcp-protocol-version: 2026-07-28' -H 'mcp-method: resources/read' -H 'mcp-name: test://static-text' \
@@ -213,7 +205,6 @@ Configuration for an MCP client that starts its servers itself:
 
 The providers and their grants are configured in {config}.
 
-"#,
-        plugins = plugins.display(),
+"#
     )
 }

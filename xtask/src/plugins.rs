@@ -186,12 +186,23 @@ fn collect(
         }
     }
     for ((name, file), component) in components.iter().zip(&files) {
-        // The file is renamed into place, so that a running server never sees an incomplete component.
-        let (new, to) = (to.join(format!(".{name}.new")), to.join(component));
-        let size = fs::copy(built.join(file), &new)
-            .with_context(|| format!("cargo did not build {file}"))?;
-        fs::rename(new, to)?;
+        let bytes =
+            fs::read(built.join(file)).with_context(|| format!("cargo did not build {file}"))?;
+        let size = bytes.len();
+        replace_if_changed(to, name, component, &bytes)?;
         output.write_line(&format!("{name:<24} {:>6} KiB", size.div_ceil(1024)))?;
     }
     Ok(())
+}
+
+/// Writes a component. One that is the same stays, because the program with the built-in providers would be built again.
+fn replace_if_changed(folder: &Path, name: &str, component: &str, bytes: &[u8]) -> Result<()> {
+    let to = folder.join(component);
+    if fs::read(&to).is_ok_and(|old| old == bytes) {
+        return Ok(());
+    }
+    // The file is renamed into place, so that a running server never sees an incomplete component.
+    let new = folder.join(format!(".{name}.new"));
+    fs::write(&new, bytes)?;
+    Ok(fs::rename(new, to)?)
 }

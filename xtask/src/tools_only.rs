@@ -1,4 +1,5 @@
-//! Clients that only support tools: they read this repository's documents with the server's own tools.
+//! Clients that only support tools: they read this repository's documents with the server's own tools, over HTTP from a
+//! configured server, and over stdio from `larder up`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -36,10 +37,10 @@ fn run_client(output: &Output, name: &str, mut client: Command) -> Result<Outcom
     let server = RunningServer::start(&config, output)?;
     client
         .arg(&server.url)
-        .arg(docs)
+        .arg(&docs)
         .arg(larder())
-        .args(["serve", "--stdio", "--config"])
-        .arg(&config);
+        .args(["up", "--stdio"])
+        .arg(&docs);
     let result = output.run(&mut client);
     // The server is stopped in order, and this is logged, also if the client failed.
     let stopped = server.stop();

@@ -7,6 +7,7 @@ mod auth;
 #[cfg(feature = "cluster")]
 mod cluster;
 mod compiler;
+mod component;
 mod connections;
 pub(super) mod grant_request_file;
 mod log_filter;

@@ -28,11 +28,9 @@ const FEATURES: [Feature; 3] = [
         keys: &[
             "registries",
             "trust",
-            "provider.*.component",
             "provider.*.update",
             "team.*.trust",
             "team.*.credentials",
-            "team.*.provider.*.component",
             "team.*.provider.*.update",
         ],
     },
@@ -131,20 +129,19 @@ mod tests {
             ],
         );
         check(
-            "[trust]\nrequire = true\n[registries]\n[provider.a]\ncomponent = 'r.example/a:1'\nupdate = 'auto'\n",
+            "[trust]\nrequire = true\n[registries]\n[provider.a]\nupdate = 'auto'\n",
             &[
                 "configuration:3: registries: this larder was built without the feature `registry`: ",
                 "configuration:1: trust: this larder was built without the feature `registry`: ",
-                "configuration:5: provider.a.component: ",
-                "configuration:6: provider.a.update: ",
+                "configuration:5: provider.a.update: ",
             ],
         );
         check(
-            "[team.t.trust]\nrequire = true\n[team.t.credentials.'r.example']\n[team.t.provider.a]\ncomponent = 'a'\n",
+            "[team.t.trust]\nrequire = true\n[team.t.credentials.'r.example']\n[team.t.provider.a]\nupdate = 'ask'\n",
             &[
                 "configuration:1: team.t.trust: ",
                 "configuration:3: team.t.credentials: ",
-                "configuration:5: team.t.provider.a.component: ",
+                "configuration:5: team.t.provider.a.update: ",
             ],
         );
         check(

@@ -17,9 +17,9 @@ use toml::Spanned;
 
 use super::LogFormat;
 use super::value::{
-    AdminAddress, Approval, ByteSize, Dir, DurationOrNever, Extension, Host, HumanDuration,
-    KeyValue, Listen, Origin, PageSize, Proxy, Scalar, ServerName, ServerUrl, SettingValue,
-    SocketMode, Tcp, Timestamp, TokenDigest, Tools,
+    AdminAddress, Approval, ByteSize, ComponentReference, Dir, DurationOrNever, Extension, Host,
+    HumanDuration, KeyValue, Listen, Origin, PageSize, Proxy, Scalar, ServerName, ServerUrl,
+    SettingValue, SocketMode, Tcp, Timestamp, TokenDigest, Tools,
 };
 
 #[cfg(feature = "cluster")]
@@ -28,12 +28,8 @@ pub(super) use self::cluster::{Cluster, NatsServers};
 pub(super) use self::registries::{PermittedRegistry, Registries, RegistryCredentials, Update};
 #[cfg(feature = "registry")]
 pub(super) use self::trust::{Identity, Trust};
-#[cfg(feature = "registry")]
-use super::value::ComponentReference;
 #[cfg(not(feature = "registry"))]
-pub(super) use super::without_registry::{
-    ComponentReference, Registries, RegistryCredentials, Trust, Update,
-};
+pub(super) use super::without_registry::{Registries, RegistryCredentials, Trust, Update};
 /// Without the feature, `features` refuses this key.
 #[cfg(not(feature = "cluster"))]
 pub(super) type Cluster = serde::de::IgnoredAny;

@@ -25,6 +25,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use larder_admin as admin;
+use larder_builtin::BuiltinComponents;
 #[cfg(feature = "cluster")]
 use larder_cluster::ClusterConfig;
 use larder_core::audit;
@@ -46,6 +47,8 @@ pub use error::{ConfigError, Diagnostic};
 #[cfg(feature = "registry")]
 use larder_registry::LOCK_FILE;
 #[cfg(feature = "registry")]
+use larder_registry::source::RegistryComponent;
+#[cfg(feature = "registry")]
 pub use larder_registry::source::RegistryConfig;
 pub use project::{Development, PROJECT_FILE, Project, load_project};
 pub use reload::{AuthReload, ConfigReload};
@@ -55,6 +58,9 @@ pub use value::{parse_admin_address, parse_listen_address};
 use without_registry::LOCK_FILE;
 #[cfg(not(feature = "registry"))]
 pub use without_registry::RegistryConfig;
+/// This type has one value, which no configuration contains: without the feature `registry`, references are refused.
+#[cfg(not(feature = "registry"))]
+type RegistryComponent = ();
 
 /// The configuration file that is read if it exists and `--config` does not name another file.
 pub const DEFAULT_FILE: &str = "larder.toml";
@@ -125,6 +131,8 @@ pub type SecretFiles = BTreeMap<PathBuf, Option<FileFingerprint>>;
 pub struct Team {
     /// The folder with the team's components.
     pub plugins: PathBuf,
+    /// The components that are inside the program.
+    pub builtin: BuiltinComponents,
     /// The components that come from registries.
     pub registry: RegistryConfig,
     /// The grant of each provider, and how components are loaded.
@@ -134,9 +142,11 @@ pub struct Team {
 }
 
 impl Config {
-    /// Requires that all plugins folders exist. For commands that run once; a server waits for its folders instead.
+    /// Requires that all plugins folders exist, except those of teams with built-in providers. For commands that run
+    /// once; a server waits for its folders instead.
     pub fn require_plugins_folders(self) -> Result<Self, ConfigError> {
-        let gone = self.teams.iter().filter(|(_, team)| !team.plugins.exists());
+        let is_gone = |team: &Team| team.builtin.is_empty() && !team.plugins.exists();
+        let gone = self.teams.iter().filter(|(_, team)| is_gone(team));
         let diagnostics: Vec<_> = gone
             .map(|(name, team)| {
                 let key = match (&self.overrides.plugins, &team.quota) {
@@ -288,6 +298,16 @@ fn load_with(overrides: &Overrides, auth_active: bool) -> Result<Config, ConfigE
         fingerprint,
         ..parse(&text, &context, &environment(), overrides)?
     })
+}
+
+/// Loads a configuration that is not in a file. Its paths are absolute.
+pub fn of_text(text: &str, overrides: &Overrides) -> Result<Config, ConfigError> {
+    let (_, context) = location(overrides, false)?;
+    let context = ParseContext {
+        file: None,
+        ..context
+    };
+    parse(text, &context, &environment(), overrides)
 }
 
 /// Returns the path of the configuration file, and the context of its text.

@@ -4,7 +4,6 @@
 mod address;
 mod host;
 mod key_value;
-#[cfg(feature = "registry")]
 mod reference;
 mod tcp;
 mod tools;
@@ -24,7 +23,6 @@ pub(super) use address::{Listen, Origin, ServerName, ServerUrl, SocketMode};
 pub use address::{parse_admin_address, parse_listen_address};
 pub(super) use host::Host;
 pub(super) use key_value::KeyValue;
-#[cfg(feature = "registry")]
 pub(super) use reference::ComponentReference;
 pub(super) use tcp::Tcp;
 pub(super) use tools::Tools;

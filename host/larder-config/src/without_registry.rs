@@ -6,7 +6,6 @@ use serde::de::IgnoredAny;
 pub(super) type Registries = IgnoredAny;
 pub(super) type RegistryCredentials = IgnoredAny;
 pub(super) type Trust = IgnoredAny;
-pub(super) type ComponentReference = IgnoredAny;
 pub(super) type Update = IgnoredAny;
 
 /// Without the feature, there are no components from registries.

@@ -49,6 +49,7 @@ mod temp_plugins;
 mod templates;
 mod token;
 mod tools;
+mod up;
 mod watch;
 
 use std::ffi::OsString;
@@ -86,6 +87,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Up(up::Up),
     Serve(serve::Serve),
     Check(check::Check),
     Inspect(inspect::Inspect),
@@ -215,6 +217,7 @@ fn arguments() -> Vec<OsString> {
 impl Command {
     async fn run(self) -> Result<Outcome, CommandError> {
         match self {
+            Self::Up(up) => Box::pin(up.run()).await,
             Self::Serve(serve) => serve.run().await,
             Self::Check(check) => check.run().await,
             Self::Inspect(inspect) => {

@@ -118,6 +118,7 @@ mod commands {
     mod command_output;
     mod connect;
     mod shell_completion;
+    mod up;
 }
 
 mod registries {

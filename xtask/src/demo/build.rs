@@ -15,6 +15,9 @@ const PROVIDERS: [&str; 4] = ["conformance", "files", "git", "notes"];
 /// In the manifests of the server and of the providers.
 const PROFILE: &str = "demo";
 
+/// The folder whose components become a part of the server, in the build script of `larder-builtin`.
+const BUILTIN_PROVIDERS: &str = "LARDER_BUILTIN_PROVIDERS";
+
 /// Builds the providers and the server in this folder. Cargo's own progress is on the terminal.
 pub(super) fn build(output: &Output, folder: &Path) -> Result<()> {
     output.write_line("1 of 2: the providers")?;
@@ -35,10 +38,12 @@ pub(super) fn build(output: &Output, folder: &Path) -> Result<()> {
     output.run(&mut providers)?;
     output.write_line("2 of 2: the server, which takes some minutes the first time")?;
     // The demo needs none of the optional parts.
-    output.run(&mut with_profile(
+    let mut server = with_profile(
         &["build", "--package", "larder", "--no-default-features"],
         folder,
-    ))
+    );
+    server.env(BUILTIN_PROVIDERS, components(folder));
+    output.run(&mut server)
 }
 
 fn with_profile(args: &[&str], folder: &Path) -> Command {

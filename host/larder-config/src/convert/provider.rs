@@ -177,6 +177,12 @@ impl Conversion<'_> {
     fn check_host_folder(&mut self, at: &Range<usize>, dir: &Dir) {
         if let Err(message) = require_folder(&dir.host) {
             self.error(at, message);
+        } else if let Err(error) = std::fs::read_dir(&dir.host) {
+            let message = format!(
+                "the names in {} cannot be read: {error}",
+                dir.host.display()
+            );
+            self.warn(at, message);
         }
         match self.own_files.conflict(dir) {
             Some(conflict) if conflict.is_refused => self.error(at, conflict.to_string()),

@@ -11,6 +11,7 @@ use toml::Spanned;
 use super::{Conversion, count, time};
 use crate::Overrides;
 use crate::file::{PermittedRegistry, Provider, Registries, RegistryCredentials, Update};
+use crate::value::ComponentReference;
 use larder_core::reconcile::ProviderConfig;
 use larder_model::name::{ProviderName, TeamName};
 use larder_model::policy::{Secret, Secrets};
@@ -178,53 +179,28 @@ impl Conversion<'_> {
         access
     }
 
-    /// Returns the component that a provider names by reference.
+    /// Returns the component that a provider takes from a registry.
     pub(super) fn registry_component(
         &mut self,
-        name: &Spanned<String>,
-        plugins: &Path,
+        provider: &ProviderName,
         raw: &Provider,
         settings: &RegistrySettings,
         team: Option<&TeamName>,
-    ) -> Option<(ProviderName, RegistryComponent)> {
-        let Some(component) = &raw.component else {
-            if let Some(update) = &raw.update {
-                self.error(
-                    &update.span(),
-                    "has no effect without `component`: remove it, or add a reference",
-                );
-            }
+    ) -> Option<RegistryComponent> {
+        let component = raw.component.as_ref()?;
+        let at = component.span();
+        let ComponentReference::Registry(reference) = component.get_ref().clone() else {
             return None;
         };
-        let at = component.span();
-        let reference = component.get_ref().0.clone();
-        let provider = ProviderName::parse(name.get_ref()).ok()?;
-        self.reject_file_of_same_name(&at, plugins, &provider);
         self.require_registry(&at, &settings.access, &reference);
         if let Some(lock) = &settings.lock {
-            self.require_locked(&at, lock, team, &provider, &reference);
+            self.require_locked(&at, lock, team, provider, &reference);
         }
         let update = match raw.update.as_ref().map(Spanned::get_ref) {
             Some(Update::Auto) => UpdateMode::Auto,
             None | Some(Update::Ask) => UpdateMode::Ask,
         };
-        Some((provider, RegistryComponent { reference, update }))
-    }
-
-    fn reject_file_of_same_name(
-        &mut self,
-        at: &Range<usize>,
-        plugins: &Path,
-        provider: &ProviderName,
-    ) {
-        let file = plugins.join(format!("{provider}.wasm"));
-        if file.exists() {
-            let message = format!(
-                "{} is a provider of the same name: remove the file or this key, or give the section another name",
-                file.display()
-            );
-            self.error(at, message);
-        }
+        Some(RegistryComponent { reference, update })
     }
 
     fn require_registry(&mut self, at: &Range<usize>, access: &Access, reference: &Reference) {

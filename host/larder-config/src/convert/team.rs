@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use toml::Spanned;
 
+use super::component::NamedComponents;
 use super::provider::{limits, size};
 use super::registries::{RegistrySettings, TeamAccess};
 use super::trust::{Rule, verifier};
@@ -302,20 +303,31 @@ impl Conversion<'_> {
         let section = team.section().cloned();
         let settings = &global.registries;
         let mut providers = BTreeMap::new();
-        let mut components = BTreeMap::new();
+        let mut components = NamedComponents::default();
         for (name, raw) in mem::take(&mut team.provider) {
             let plugins = &team.plugins;
-            let component =
-                self.registry_component(&name, plugins, &raw, settings, section.as_ref());
-            components.extend(component);
+            self.add_component(
+                &mut components,
+                &name,
+                &raw,
+                plugins,
+                settings,
+                section.as_ref(),
+            );
             let secrets = &global.secrets;
             providers.extend(self.provider_of_team(&name, raw, &team, approval_mode, secrets));
         }
         let default = team.default_provider(approval_mode);
         let approvals = Approvals::new(state, team.state_key(global));
         let access = team.access;
-        let registry =
-            self.registry_config(settings, access, components, section, &providers, state);
+        let registry = self.registry_config(
+            settings,
+            access,
+            components.registry,
+            section,
+            &providers,
+            state,
+        );
         let reconcile = reconcile::Config {
             providers,
             default,
@@ -333,6 +345,7 @@ impl Conversion<'_> {
         };
         Team {
             plugins: team.plugins,
+            builtin: components.builtin,
             reconcile,
             registry,
             quota: team.quota,

@@ -75,14 +75,12 @@ impl Conversion<'_> {
 
     pub(super) fn registry_component(
         &mut self,
-        _: &Spanned<String>,
-        _: &Path,
-        raw: &Provider,
+        _: &ProviderName,
+        _: &Provider,
         _: &RegistrySettings,
         _: Option<&TeamName>,
-    ) -> Option<(ProviderName, ())> {
-        // `features` refuses both keys.
-        _ = (&raw.component, &raw.update);
+    ) -> Option<()> {
+        // The parser refuses the reference.
         None
     }
 

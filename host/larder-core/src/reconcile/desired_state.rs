@@ -12,10 +12,10 @@ use tokio::sync::watch;
 use self::source_state::SourceState;
 use super::{Config, ProviderConfig};
 use crate::catalog::PendingApproval;
-use crate::source::{Artifact, ScanTriggers, Source};
+use crate::source::{Artifact, ScanTriggers, SignedSubject, Source};
 use larder_model::name::ProviderName;
 use larder_model::policy::{Ceiling, OwnFiles, QuotaUsage};
-use larder_model::signature::SignatureVerifier;
+use larder_model::signature::{NoVerification, SignatureVerifier};
 use larder_runtime::file_fingerprint::FileFingerprint;
 
 /// A component that should be served.
@@ -144,7 +144,7 @@ impl DesiredState {
                         config: provider_config(config, &artifact.name),
                         ceiling: config.ceiling.clone(),
                         own_files: config.own_files.clone(),
-                        trust: Trust(config.trust.clone()),
+                        trust: trust(config, &artifact.signatures.subject),
                         artifact,
                         exceeds_quota: first + at >= max_components,
                         approvals,
@@ -161,6 +161,14 @@ impl DesiredState {
             self.config = self.config_updates.borrow_and_update().clone();
             warn_about_ceiling(&self.config);
         }
+    }
+}
+
+/// Nobody has to sign a component that is a part of the program.
+fn trust(config: &Config, subject: &SignedSubject) -> Trust {
+    match subject {
+        SignedSubject::Program => Trust(Arc::new(NoVerification)),
+        SignedSubject::Component | SignedSubject::Manifest(_) => Trust(config.trust.clone()),
     }
 }
 

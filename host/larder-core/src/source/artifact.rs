@@ -45,6 +45,8 @@ pub enum SignedSubject {
     Component,
     /// The manifest in a registry. The source has verified that it contains the digest of the component.
     Manifest(Bytes),
+    /// The program, of which the component is a part. No signature of the component is needed.
+    Program,
 }
 
 /// A new artifact that must not be loaded yet.

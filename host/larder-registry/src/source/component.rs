@@ -123,7 +123,7 @@ fn artifact(
 pub(super) fn manifest_of(artifact: &Artifact) -> Option<Digest> {
     match &artifact.signatures.subject {
         SignedSubject::Manifest(manifest) => Some(Digest::of(manifest)),
-        SignedSubject::Component => None,
+        SignedSubject::Component | SignedSubject::Program => None,
     }
 }
 

@@ -1,5 +1,6 @@
-//! The sources of a team: its folder, and components from registries if the program has the feature.
+//! The sources of a team: its folder, the program, and registries if the program has the feature.
 
+use larder_builtin::{BuiltinComponents, BuiltinHandle};
 use larder_config::RegistryConfig;
 use larder_core::source::{Folder, Source};
 #[cfg(feature = "registry")]
@@ -11,6 +12,8 @@ use larder_runtime::drain::Drain;
 /// The sources of a team.
 pub(super) struct TeamSources {
     pub(super) sources: Vec<Box<dyn Source>>,
+    /// Changes the components that come from the program.
+    pub(super) builtin: BuiltinHandle,
     /// Changes the components that come from registries.
     pub(super) registry: RegistryHandle,
 }
@@ -18,13 +21,20 @@ pub(super) struct TeamSources {
 #[cfg(feature = "registry")]
 impl TeamSources {
     /// Creates the sources, and follows the references.
-    pub(super) fn new(folder: Folder, config: RegistryConfig, drain: &Drain) -> Self {
+    pub(super) fn new(
+        folder: Folder,
+        builtin: BuiltinComponents,
+        config: RegistryConfig,
+        drain: &Drain,
+    ) -> Self {
         let folder = locked_if(folder, &config);
+        let (builtin, in_program) = BuiltinHandle::new(builtin);
         let (registry, references, follower) = RegistryHandle::new(config);
         follower.start(drain);
         // References come first, so that a file that appears later cannot take the name of a reference.
         Self {
-            sources: vec![Box::new(references), folder],
+            sources: vec![Box::new(in_program), Box::new(references), folder],
+            builtin,
             registry,
         }
     }
@@ -58,9 +68,16 @@ impl RegistryHandle {
 
 #[cfg(not(feature = "registry"))]
 impl TeamSources {
-    pub(super) fn new(folder: Folder, _: RegistryConfig, _: &Drain) -> Self {
+    pub(super) fn new(
+        folder: Folder,
+        builtin: BuiltinComponents,
+        _: RegistryConfig,
+        _: &Drain,
+    ) -> Self {
+        let (builtin, in_program) = BuiltinHandle::new(builtin);
         Self {
-            sources: vec![Box::new(folder)],
+            sources: vec![Box::new(in_program), Box::new(folder)],
+            builtin,
             registry: RegistryHandle,
         }
     }

@@ -14,6 +14,7 @@ use super::registry::{RegistryHandle, TeamSources};
 use super::replicas::Replicas;
 use super::stored_state;
 use crate::text_indexes::TextIndexes;
+use larder_builtin::BuiltinHandle;
 use larder_config as config;
 use larder_core::audit::AuditLog;
 use larder_core::catalog::{self, Notifier, Reader};
@@ -38,6 +39,8 @@ pub(super) struct Team {
     /// The drain of the team's tasks and calls. It can be stopped alone.
     pub(super) drain: Drain,
     pub(super) key_value: KeyValueStore,
+    /// Changes the components that come from the program.
+    pub(super) builtin: BuiltinHandle,
     /// Changes the components that come from registries.
     pub(super) registry: RegistryHandle,
     /// The progress of the full-text index, which operators see.
@@ -87,13 +90,13 @@ impl Team {
         let (writer, reader) = catalog::catalog(name, services.watched_uris);
         let notifier = writer.notifier();
         writer.record_notifications(services.engine.metrics().events().clone());
-        let TeamSources { sources, registry } =
-            span.in_scope(|| TeamSources::new(folder, config.registry, &drain));
+        let sources =
+            span.in_scope(|| TeamSources::new(folder, config.builtin, config.registry, &drain));
         let engine = services.engine.clone();
         let quota = quota_usage.clone();
         let reconcile = Reconciler::new(
             config.reconcile,
-            sources,
+            sources.sources,
             engine,
             writer,
             quota,
@@ -114,7 +117,8 @@ impl Team {
             quota_usage,
             drain,
             key_value,
-            registry,
+            builtin: sources.builtin,
+            registry: sources.registry,
             index_progress,
             components,
             reconcile,

@@ -10,6 +10,7 @@ use tokio::sync::{Notify, watch};
 use super::registry::RegistryHandle;
 use super::team::{SharedServices, Team};
 use larder_admin::TeamView;
+use larder_builtin::BuiltinHandle;
 use larder_config as config;
 use larder_core::catalog::Reader;
 use larder_core::reconcile::ConfigHandle;
@@ -33,6 +34,7 @@ pub(super) struct RunningTeam {
     signals: SignalSender,
     quota_usage: Option<Arc<QuotaUsage>>,
     config_handle: ConfigHandle,
+    builtin: BuiltinHandle,
     registry: RegistryHandle,
     wake: Arc<Notify>,
     /// The drain of all tasks and calls of the team.
@@ -74,6 +76,7 @@ impl RunningTeams {
         for (name, config) in configs {
             match teams.get(name) {
                 Some(team) => {
+                    team.builtin.update(config.builtin.clone());
                     team.registry.update(config.registry.clone());
                     team.set_quota(config.quota);
                     team.config_handle.update(config.reconcile.clone());
@@ -185,6 +188,7 @@ impl RunningTeam {
             signals: team.signals.clone(),
             quota_usage: team.quota_usage.clone(),
             config_handle: team.config_handle(),
+            builtin: team.builtin.clone(),
             registry: team.registry.clone(),
             wake: team.wake(),
             drain: team.drain.clone(),

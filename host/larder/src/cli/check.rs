@@ -33,7 +33,7 @@ use larder_mcp::ListenAddress;
     after_help = "Exit code 1 if there is a problem, and 64 if the configuration is invalid."
 )]
 pub(super) struct Check {
-    /// Check only this component
+    /// Check only this component: a file, or builtin:NAME
     #[arg(value_name = "FILE.wasm", conflicts_with = "plugins")]
     file: Option<PathBuf>,
     /// The configuration file [default: larder.toml, if it exists]
@@ -248,6 +248,7 @@ fn unused_sections(team: &Team) -> impl Iterator<Item = String> {
         .reconcile
         .providers
         .keys()
+        .filter(|name| !team.builtin.contains_key(*name))
         .filter(|name| !plugins.join(format!("{name}.wasm")).exists());
     unused.map(move |name| {
         format!(

@@ -9,9 +9,10 @@ use clap::{ArgAction, Args, ValueHint};
 use super::error::CommandError;
 use super::team::TeamArg;
 use super::{Outcome, out, sanitize};
-use crate::connect::{Change, Client, Plan, Platform, Scope, Server, Token, file_of};
+use crate::connect::{Change, Client, ConnectError, Plan, Platform, Scope, Server, Token, file_of};
 use larder_config as config;
-use started_command::StartedCommand;
+pub(super) use started_command::up_command;
+use started_command::{StartedCommand, absolute};
 
 /// Add this server to the configuration of an MCP client
 #[derive(Debug, Args)]
@@ -56,6 +57,12 @@ struct ServerChoice {
     /// The folder with the components, instead of the one in the configuration
     #[arg(long, value_name = "DIR", conflicts_with = "url")]
     plugins: Option<PathBuf>,
+    /// Let the client start `larder up` with this folder, without a configuration. Can be repeated
+    #[arg(
+        long, value_name = "FOLDER", value_hint = ValueHint::DirPath,
+        conflicts_with_all = ["url", "config", "plugins", "team", "resource_tools"]
+    )]
+    up: Vec<PathBuf>,
     #[command(flatten)]
     team: TeamArg,
     /// Also offer resources as tools, for clients whose models only use tools [default: true for zed]
@@ -93,20 +100,7 @@ impl Connect {
             out::note("nothing was written: use --write to write the change");
             return Ok(Outcome::Success);
         }
-        let backup = plan.write()?;
-        out::note(&format!(
-            "{} {}",
-            if plan.deletes_file() {
-                "deleted"
-            } else {
-                "wrote"
-            },
-            file.display()
-        ));
-        if let Some(backup) = backup {
-            out::note(&format!("the file as it was is {}", backup.display()));
-        }
-        out::note(&format!("next: {}", self.client.next_step()));
+        write(&plan, self.client, &file)?;
         Ok(Outcome::Success)
     }
 
@@ -122,12 +116,7 @@ impl Connect {
                 } else {
                     Scope::User
                 };
-                Ok(file_of(
-                    self.client,
-                    scope,
-                    Platform::current(),
-                    &config::variable,
-                )?)
+                Ok(file_in(self.client, scope)?)
             }
         }
     }
@@ -170,6 +159,31 @@ impl Connect {
     }
 }
 
+/// Writes a change, and says what the user has to do next.
+pub(super) fn write(plan: &Plan, client: Client, file: &Path) -> Result<(), CommandError> {
+    let backup = plan.write()?;
+    let done = if plan.deletes_file() {
+        "deleted"
+    } else {
+        "wrote"
+    };
+    out::note(&format!("{done} {}", file.display()));
+    if let Some(backup) = backup {
+        out::note(&format!("the file as it was is {}", backup.display()));
+    }
+    out::note(&format!("next: {}", client.next_step()));
+    Ok(())
+}
+
+/// The configuration file of a client for all projects of this user.
+pub(super) fn file_of_user(client: Client) -> Result<PathBuf, ConnectError> {
+    file_in(client, Scope::User)
+}
+
+fn file_in(client: Client, scope: Scope<'_>) -> Result<PathBuf, ConnectError> {
+    file_of(client, scope, Platform::current(), &config::variable)
+}
+
 impl ServerChoice {
     fn server(&self, client: Client) -> Result<Server, CommandError> {
         if let Some(url) = &self.url {
@@ -184,6 +198,14 @@ impl ServerChoice {
                 url: url.clone(),
                 token,
             });
+        }
+        if !self.up.is_empty() {
+            let folders: Vec<_> = self
+                .up
+                .iter()
+                .map(|folder| absolute(folder))
+                .collect::<Result<_, _>>()?;
+            return up_command(&folders);
         }
         let started = StartedCommand {
             config: self.config.as_deref(),

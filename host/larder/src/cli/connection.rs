@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
+use tempfile::TempDir;
 
 use super::error::CommandError;
 use super::server_address::{ADMIN, ENDPOINT, GivenToken, ServerAddress, ServerArgs};
 use super::team::TeamArg;
-use super::{guest_stderr, log, out};
+use super::{guest_stderr, log, out, temp_plugins};
 use crate::app::App;
 use larder_client::{Client, ClientBuilder, ClientError, Revision};
 use larder_config::{self as config, Overrides};
@@ -34,7 +35,7 @@ pub(super) struct ConnectionArgs {
     /// Run the components of the configuration in this process instead of connecting to a server
     #[arg(long, conflicts_with = "url")]
     in_process: bool,
-    /// Run the components in this folder instead of connecting to a server
+    /// Run the components in this folder, or builtin:NAME, instead of connecting to a server
     #[arg(long, value_name = "DIR", conflicts_with = "url")]
     plugins: Option<PathBuf>,
     /// The team of the configuration to which the client belongs.
@@ -56,7 +57,11 @@ pub(super) struct ClientFactory {
 
 enum Target {
     Url(String),
-    InProcess(Box<App>),
+    InProcess {
+        app: Box<App>,
+        /// The plugins folder, if it is temporary.
+        _folder: Option<TempDir>,
+    },
 }
 
 impl ConnectionArgs {
@@ -121,9 +126,12 @@ impl ConnectionArgs {
     }
 
     async fn in_process_factory(self) -> Result<ClientFactory, CommandError> {
+        let builtin = self.plugins.as_deref().map(temp_plugins::of_builtin);
+        let folder = builtin.transpose()?.flatten();
+        let temporary = folder.as_ref().map(|folder| folder.path().to_owned());
         let overrides = Overrides {
             config: self.server.config,
-            plugins: self.plugins,
+            plugins: temporary.or(self.plugins),
             team: self.team,
             ..Overrides::default()
         };
@@ -143,7 +151,10 @@ impl ConnectionArgs {
         }
         Ok(ClientFactory {
             builder: with_revision(Client::builder(), self.protocol),
-            target: Target::InProcess(Box::new(app)),
+            target: Target::InProcess {
+                app: Box::new(app),
+                _folder: folder,
+            },
         })
     }
 }
@@ -155,7 +166,7 @@ fn with_revision(builder: ClientBuilder, revision: Option<Revision>) -> ClientBu
 impl ClientFactory {
     /// From now on, a server in this process follows changes of its folder.
     pub(super) fn follow_changes(&mut self) {
-        if let Target::InProcess(app) = &mut self.target {
+        if let Target::InProcess { app, .. } = &mut self.target {
             app.start_updates();
         }
     }
@@ -164,7 +175,7 @@ impl ClientFactory {
         let builder = self.builder.clone();
         match &self.target {
             Target::Url(url) => builder.http(url).await,
-            Target::InProcess(app) => {
+            Target::InProcess { app, .. } => {
                 let (input, output) = tokio::io::split(app.connect());
                 builder.lines(input, output).await
             }
@@ -173,7 +184,7 @@ impl ClientFactory {
 
     /// Ends a server in this process, and prints why its guests misbehaved.
     pub(super) async fn end(self) {
-        if let Target::InProcess(app) = self.target {
+        if let Target::InProcess { app, _folder } = self.target {
             let stderr = app.take_guest_stderr();
             app.finish().await;
             stderr

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 #[cfg(feature = "registry")]
 pub(super) use self::registry::RegistryCommandError;
+use super::up::FolderError;
 use crate::app::RunError;
 use crate::connect::ConnectError;
 use larder_author::{
@@ -24,6 +25,10 @@ pub(super) enum CommandError {
     Config(#[from] ConfigError),
     #[error(transparent)]
     Connect(#[from] ConnectError),
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+    #[error(transparent)]
+    Builtin(#[from] larder_builtin::BuiltinError),
     #[error(transparent)]
     Run(#[from] RunError),
     #[error(transparent)]
@@ -98,6 +103,8 @@ impl CommandError {
     pub(super) fn is_usage(&self) -> bool {
         match self {
             Self::Config(_)
+            | Self::Folder(_)
+            | Self::Builtin(_)
             | Self::Input { .. }
             | Self::Cases { .. }
             | Self::NoToken(_)

@@ -38,7 +38,7 @@ pub(super) use registry_metadata::Statement;
 #[derive(Debug, Args)]
 #[command(after_help = "Exit code 1 if the component would be rejected.")]
 pub(super) struct Inspect {
-    /// The component: a file, or a reference such as registry.example.com/team/wiki:1.2
+    /// The component: a file, builtin:NAME, or a reference such as registry.example.com/team/wiki:1.2
     #[arg(value_name = "FILE.wasm|REF", value_hint = ValueHint::FilePath)]
     pub(super) component: PathBuf,
     /// Show which of its requests this configuration would grant
@@ -84,7 +84,7 @@ impl Inspect {
         let configured = self.config.is_some() || self.team.team.is_some();
         let (grants, trust) = grants(&self.component, self.config, self.team, configured)?;
         let path = self.component;
-        let bytes = std::fs::read(&path).map_err(CommandError::input(&path))?;
+        let bytes = temp_plugins::read(&path)?;
         let published = signatures::of_file(&path, &bytes, &*trust);
         let findings = examine(&path, &bytes, grants).await?;
         Findings {

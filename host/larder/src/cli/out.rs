@@ -12,6 +12,11 @@ pub(super) fn is_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
+/// Returns whether a user sees questions and can answer them.
+pub(super) fn can_ask() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
 /// Returns whether output may be coloured.
 pub(super) fn colour() -> bool {
     is_terminal() && config::allows_colour()

@@ -39,7 +39,8 @@ use larder_registry::{PulledImage, Reference, Store};
 /// Returns the argument as a reference, unless it names a file.
 pub(super) fn reference_of(argument: &Path) -> Option<Reference> {
     let text = argument.to_str().filter(|_| !argument.exists())?;
-    text.parse().ok()
+    let is_builtin = text.starts_with(larder_builtin::PREFIX);
+    text.parse().ok().filter(|_| !is_builtin)
 }
 
 /// Runs `larder inspect` for a component in a registry.

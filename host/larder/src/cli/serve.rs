@@ -69,25 +69,39 @@ impl Serve {
         };
         let config = config::load(&overrides)?;
         let process_log = log::start(&config.log);
-        let format = config.log.format;
         if self.stdio {
             Box::pin(serve_stdio(config.over_stdio()?, process_log)).await?;
             return Ok(Outcome::Success);
         }
         let config = config.over_http()?;
         let (listener, admin) = listen(&config, self.sockets).await?;
-        // With port 0 the operating system chooses the port.
-        let url = listener.address()?.url("/mcp");
-        let app = App::build_server(config, admin).await?;
-        process_log.attach(&app);
-        announce(&url, &app.served(), &app.problems(), format);
-        app.announce_to_service_manager(&url);
-        app.serve_http(listener).await?;
+        serve_http(config, listener, admin, process_log).await?;
         Ok(Outcome::Success)
     }
 }
 
-async fn serve_stdio(config: Config, process_log: ProcessLog) -> Result<(), CommandError> {
+/// Serves a configuration at these addresses until the server is told to stop.
+pub(super) async fn serve_http(
+    config: Config,
+    listener: Listener,
+    admin: Option<Listener>,
+    process_log: ProcessLog,
+) -> Result<(), CommandError> {
+    let format = config.log.format;
+    // With port 0 the operating system chooses the port.
+    let url = listener.address()?.url("/mcp");
+    let app = App::build_server(config, admin).await?;
+    process_log.attach(&app);
+    announce(&url, &app.served(), &app.problems(), format);
+    app.announce_to_service_manager(&url);
+    Ok(app.serve_http(listener).await?)
+}
+
+/// Serves one client over stdin and stdout.
+pub(super) async fn serve_stdio(
+    config: Config,
+    process_log: ProcessLog,
+) -> Result<(), CommandError> {
     let format = config.log.format;
     // The default admin address is for the HTTP server, because a client may start several stdio servers.
     let admin = if config.admin.is_explicit {

@@ -26,6 +26,12 @@ fn definition_is_consistent() {
 #[test]
 fn accepts_valid_command_lines() {
     for line in [
+        "up",
+        "up --stdio a b",
+        "up a --connect zed --connect codex --listen 127.0.0.1:0",
+        "up --yes",
+        "up --print-config a",
+        "connect zed --up a --up b --write",
         "serve",
         "serve --config x.toml --plugins p --listen localhost:0",
         "serve --stdio --plugins p",
@@ -98,6 +104,10 @@ fn rejects_invalid_command_lines() {
     check(
         "serve --stdio --listen 127.0.0.1:1",
         expect!["error: the argument '--stdio' cannot be used with '--listen <ADDRESS>'"],
+    );
+    check(
+        "up --stdio --yes",
+        expect!["error: the argument '--stdio' cannot be used with '--yes'"],
     );
     check(
         "list --url http://x/mcp --plugins p",

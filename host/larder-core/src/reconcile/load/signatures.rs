@@ -59,6 +59,7 @@ fn subject(signatures: &Signatures, component: &IdentifiedComponent) -> Bytes {
     match (&signatures.subject, component) {
         (SignedSubject::Manifest(manifest), _) => manifest.clone(),
         (SignedSubject::Component, IdentifiedComponent::Read(hashed)) => hashed.bytes().clone(),
-        (SignedSubject::Component, IdentifiedComponent::Cached(_)) => Bytes::new(),
+        (SignedSubject::Component, IdentifiedComponent::Cached(_))
+        | (SignedSubject::Program, _) => Bytes::new(),
     }
 }

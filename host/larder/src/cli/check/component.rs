@@ -64,7 +64,7 @@ pub(super) async fn check(
     team: TeamArg,
     json: bool,
 ) -> Result<Outcome, CommandError> {
-    let component = std::fs::read(file).map_err(CommandError::input(file))?;
+    let component = temp_plugins::read(file)?;
     let folder = temp_plugins::create(file, &component)?;
     let plugins = Some(folder.path().to_owned());
     let overrides = Overrides {

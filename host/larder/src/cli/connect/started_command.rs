@@ -52,6 +52,16 @@ impl StartedCommand<'_> {
     }
 }
 
+/// Returns the command that serves these folders, whose paths are absolute, without a configuration.
+pub(in crate::cli) fn up_command(folders: &[impl AsRef<str>]) -> Result<Server, CommandError> {
+    let mut args = vec!["up".to_owned(), "--stdio".into()];
+    args.extend(folders.iter().map(|folder| folder.as_ref().to_owned()));
+    Ok(Server::Program {
+        command: text(&this_program()?)?,
+        args,
+    })
+}
+
 /// The path of this program. If the same program is in `PATH`, for example as a symlink that a package manager updates,
 /// returns the path in `PATH`, because it stays valid.
 fn this_program() -> Result<PathBuf, CommandError> {
@@ -67,7 +77,7 @@ fn this_program() -> Result<PathBuf, CommandError> {
         .unwrap_or(program))
 }
 
-fn absolute(path: &Path) -> Result<String, CommandError> {
+pub(super) fn absolute(path: &Path) -> Result<String, CommandError> {
     text(&std::path::absolute(path).map_err(CommandError::input(path))?)
 }
 
