@@ -1,7 +1,8 @@
 //! Floods: the latency of a quiet team at a constant rate, while another team or unknown clients use the server as much
 //! as its limits allow. In each round, the quiet team is measured alone and then during the flood.
 
-use std::fmt::Write as _;
+mod outcome;
+
 use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -15,11 +16,11 @@ use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
 use tokio::task::{JoinSet, LocalSet};
 
+pub(crate) use self::outcome::{FloodOutcome, table};
 use crate::content::DOCUMENTS;
 use crate::heavy::{self, Many};
 use crate::load::{self, Connection, RequestSpec, Times, Window};
 use crate::process::Server;
-use crate::report::median;
 use crate::setup::Setup;
 use crate::wire;
 
@@ -42,9 +43,6 @@ const WORDS: usize = 2_000;
 const SEARCHED: &str = "word1 word2 word3 word5 word8 word13 word21 word34";
 /// How long the server may take until these files are in its index.
 const INDEXED_WITHIN: Duration = Duration::from_secs(120);
-/// The p99 during a flood may be this many times the undisturbed p99, or this many microseconds more.
-const MAX_RATIO: f64 = 1.5;
-const MAX_MORE: f64 = 1_000.0;
 
 /// The kinds of floods.
 #[derive(Debug, Clone, Copy)]
@@ -159,15 +157,6 @@ fn expensive_arguments() -> Value {
         outer
     });
     Value::Object(nested)
-}
-
-/// The latencies of the quiet team during one flood.
-pub(crate) struct FloodOutcome {
-    flood: Flood,
-    /// For each round: the window without the flood and the window with the flood.
-    windows: Vec<(Window, Window)>,
-    /// For each round, per second: the answers of the server, or the connections that it accepted; and the refusals.
-    per_second: Vec<[f64; 2]>,
 }
 
 /// How much of a flood the server handled.
@@ -445,61 +434,4 @@ async fn requests(address: SocketAddr, request: &[u8], handled: &FloodCounters) 
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     }
-}
-
-impl FloodOutcome {
-    /// The medians of a latency of the quiet team without and with the flood, in microseconds.
-    fn latencies(&self, quantile: f64) -> [f64; 2] {
-        [
-            median(
-                self.windows
-                    .iter()
-                    .map(|(without, _)| without.latency(quantile)),
-            ),
-            median(self.windows.iter().map(|(_, with)| with.latency(quantile))),
-        ]
-    }
-
-    fn is_met(&self) -> bool {
-        let [without, with] = self.latencies(0.99);
-        with <= without * MAX_RATIO || with <= without + MAX_MORE
-    }
-
-    /// The medians of the answered requests and of the refused requests.
-    fn rates(&self) -> [f64; 2] {
-        [0, 1].map(|at| median(self.per_second.iter().map(|rates| rates[at])))
-    }
-
-    pub(crate) fn json(&self) -> Value {
-        let [answered, refused] = self.rates();
-        json!({"flood": self.flood.name(), "answered_per_second": answered, "refused_per_second": refused,
-            "p50_us": self.latencies(0.5), "p99_us": self.latencies(0.99), "met": self.is_met()})
-    }
-}
-
-/// The table of the report; empty if no flood was measured.
-pub(crate) fn table(outcomes: &[FloodOutcome]) -> String {
-    if outcomes.is_empty() {
-        return String::new();
-    }
-    let mut table = format!(
-        "\n## Floods\n\nLatency of a quiet team without and with a flood, medians of {} rounds. The target is a p99 of at \
-         most {MAX_RATIO} times\nthe undisturbed one, or {MAX_MORE} us more.\n\n\
-         | flood | answered per second | refused | p50 us without | with | p99 us without | with | p99 with / without | |\n\
-         |---|---:|---:|---:|---:|---:|---:|---:|---|\n",
-        outcomes[0].windows.len()
-    );
-    for outcome in outcomes {
-        let ([p50, p50_with], [p99, p99_with]) = (outcome.latencies(0.5), outcome.latencies(0.99));
-        let [answered, refused] = outcome.rates();
-        let met = if outcome.is_met() { "" } else { "missed" };
-        // Writing to a string cannot fail.
-        _ = writeln!(
-            table,
-            "| {} | {answered:.0} | {refused:.0} | {p50:.0} | {p50_with:.0} | {p99:.0} | {p99_with:.0} | {:.2} | {met} |",
-            outcome.flood.name(),
-            p99_with / p99
-        );
-    }
-    table
 }

@@ -1,7 +1,10 @@
 //! The report: tables for people, or JSON. Ratios come first, because absolute times depend on the machine and the day.
 
+mod rows;
+
 use serde_json::{Value, json};
 
+use self::rows::{OverloadRow, rows};
 use crate::compilation::Compilation;
 use crate::content::DOCUMENTS;
 use crate::floods::FloodOutcome;
@@ -473,79 +476,4 @@ impl Results {
             "floods": self.floods.iter().map(FloodOutcome::json).collect::<Vec<_>>(),
             "micro_ns": micro, "against": against, "upper_bounds": upper_bounds.collect::<Vec<_>>()})
     }
-}
-
-/// One row of the overload table: latencies without and with the flood.
-struct OverloadRow {
-    flood: &'static str,
-    refused_per_second: f64,
-    p50: [f64; 2],
-    p99: [f64; 2],
-    /// p99 with the flood divided by p99 without it.
-    ratio: f64,
-}
-
-impl OverloadRow {
-    fn new(result: &FloodResult) -> Self {
-        let windows = &result.windows;
-        let latencies = |quantile: f64| {
-            [
-                median(windows.iter().map(|(without, _)| without.latency(quantile))),
-                median(windows.iter().map(|(_, with)| with.latency(quantile))),
-            ]
-        };
-        Self {
-            flood: result.flood.name(),
-            refused_per_second: median(result.refused_per_second.iter().copied()),
-            p50: latencies(0.5),
-            p99: latencies(0.99),
-            ratio: median(
-                windows
-                    .iter()
-                    .map(|(without, with)| with.latency(0.99) / without.latency(0.99)),
-            ),
-        }
-    }
-}
-
-/// One row of the read table.
-struct Row {
-    document: String,
-    connections: usize,
-    era: &'static str,
-    variant: &'static str,
-    ratio: f64,
-    low: f64,
-    high: f64,
-    cpu: f64,
-    throughput: f64,
-    p50: f64,
-    p99: f64,
-}
-
-fn rows(result: &CaseResult) -> impl Iterator<Item = Row> {
-    let case = result.case;
-    let baseline = result.windows.get(&Variant::Baseline);
-    result.windows.iter().map(move |(variant, windows)| {
-        let median_of =
-            |metric: &dyn Fn(&crate::load::Window) -> f64| median(windows.iter().map(metric));
-        let ratios: Vec<f64> = baseline
-            .into_iter()
-            .flat_map(|baseline| windows.iter().zip(baseline))
-            .map(|(one, baseline)| one.per_cpu_second() / baseline.per_cpu_second())
-            .collect();
-        Row {
-            document: case.document.to_string(),
-            connections: case.connections,
-            era: case.era.name(),
-            variant: variant.name(),
-            ratio: median(ratios.iter().copied()),
-            low: quantile(ratios.iter().copied(), 0.1),
-            high: quantile(ratios, 0.9),
-            cpu: 1e6 / median_of(&|window| window.per_cpu_second()),
-            throughput: median_of(&|window| window.per_second()),
-            p50: median_of(&|window| window.latency(0.5)),
-            p99: median_of(&|window| window.latency(0.99)),
-        }
-    })
 }
