@@ -60,6 +60,12 @@ enum StoreError {
 }
 
 impl GuestState {
+    /// Returns a handle of the guest. It is an error, and not the end of the call, if the guest holds too many.
+    fn new_handle<T: Send + 'static>(&mut self, value: T) -> Result<Resource<T>, StoreError> {
+        let handle = self.table().push(value);
+        handle.map_err(|_| StoreError::Other("the guest holds too many handles".to_owned()))
+    }
+
     fn bucket(&mut self, handle: &Resource<BucketHandle>) -> wasmtime::Result<Bucket> {
         Ok(self.table().get(handle)?.0)
     }

@@ -138,7 +138,7 @@ impl GuestState {
             value,
             _memory: memory,
         };
-        Ok(Ok(self.table().push(cas)?))
+        Ok(self.new_handle(cas))
     }
 
     async fn swap(

@@ -144,7 +144,7 @@ impl GuestState {
         if let Err(failure) = self.check_bucket(bucket) {
             return Ok(Err(self.store_error(failure)));
         }
-        Ok(Ok(self.table().push(BucketHandle(bucket))?))
+        Ok(self.new_handle(BucketHandle(bucket)))
     }
 
     async fn get_value(
