@@ -189,6 +189,49 @@ static bool match_variables(const char *uri_template, const char *rest, size_t l
     return false;
 }
 
+// Whether a string follows another one in the order of their bytes, as lists are sorted.
+static bool follows(const provider_string_t *text, const provider_string_t *other) {
+    size_t common = text->len < other->len ? text->len : other->len;
+    int order = common ? memcmp(text->ptr, other->ptr, common) : 0;
+    return order > 0 || (order == 0 && text->len > other->len);
+}
+
+static bool begins_with(const provider_string_t *text, const provider_string_t *prefix) {
+    return text->len >= prefix->len && (!prefix->len || memcmp(text->ptr, prefix->ptr, prefix->len) == 0);
+}
+
+static bool is_wanted(const larder_query *query, const larder_entry *entry) {
+    if (query->cursor.is_some && !follows(&entry->uri, &query->cursor.val)) return false;
+    if (query->uri_prefix.is_some && !begins_with(&entry->uri, &query->uri_prefix.val)) return false;
+    if (!query->kind.is_some) return true;
+    const provider_option_string_t *kind = entry->details.is_some ? &entry->details.val.kind : NULL;
+    return kind && kind->is_some && kind->val.len == query->kind.val.len && begins_with(&kind->val, &query->kind.val);
+}
+
+bool larder_add_entry(const larder_query *query, larder_entry_page *page, larder_entry entry) {
+    size_t count = page->entries.len, limit = query->limit ? query->limit : 1;
+    if (!is_wanted(query, &entry)) {
+        larder_provider_provider_types_entry_free(&entry);
+        return true;
+    }
+    if (count >= limit) {
+        const provider_string_t *last = &page->entries.ptr[count - 1].uri;
+        page->next_cursor = (provider_option_string_t){.is_some = true, .val = larder_bytes(last->ptr, last->len)};
+        larder_provider_provider_types_entry_free(&entry);
+        return false;
+    }
+    // The space is doubled whenever it is full.
+    if ((count & (count - 1)) == 0) {
+        size_t capacity = count ? count * 2 : 1;
+        larder_entry *entries = larder_new(capacity, sizeof *entries);
+        if (count) memcpy(entries, page->entries.ptr, count * sizeof *entries);
+        free(page->entries.ptr);
+        page->entries.ptr = entries;
+    }
+    page->entries.ptr[page->entries.len++] = entry;
+    return true;
+}
+
 bool larder_match_greedy(const char *uri_template, const provider_string_t *uri, larder_match *match) {
     size_t before = strcspn(uri_template, "{"), variables = 0;
     if (uri->len < before || memcmp(uri->ptr, uri_template, before) != 0) return false;

@@ -98,6 +98,11 @@ char *larder_setting(const char *name, const char *default_value);
 // Returns the value of a variable of the template that matches the request's URI, or NULL: of a list, the first item.
 const provider_string_t *larder_variable(const larder_request *request, const char *name);
 
+// Adds an entry to one page of a list that is sorted by URI, if it follows the query's cursor and matches its hints;
+// otherwise frees it. Returns false when the page is full: end `larder_list` there. The cursor is the last URI of the
+// previous page. Each page is a call of its own, so begin a long list at the entry after `query->cursor`, if it is some.
+bool larder_add_entry(const larder_query *query, larder_entry_page *page, larder_entry entry);
+
 // Functions for templates whose last variable also matches slashes, so that `file:///{path}` matches `file:///a/b/c`.
 // Call `larder_claim` in `larder_describe`, and `larder_match_greedy` in `larder_match_uri`. Only simple expressions
 // such as `{name}` are supported.

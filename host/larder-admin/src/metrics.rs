@@ -1,11 +1,16 @@
 //! The path `/metrics`, and the metrics of the catalogs.
 
+use std::io::{self, Write as _};
 use std::sync::Weak;
 
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use http::StatusCode;
-use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
+use http::header::{
+    ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, VARY,
+};
 use tokio::sync::watch;
 
 use super::response::text;
@@ -27,25 +32,50 @@ pub(super) async fn get(State(admin): State<Admin>, headers: HeaderMap) -> Respo
         .metrics
         .encode(format, Some(&admin.0.catalog_metrics))
     {
-        Ok(text) => ([(CONTENT_TYPE, format.content_type())], text).into_response(),
+        Ok(text) => response(format, text, &headers),
         Err(error) => text(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()),
     }
 }
 
-/// Whether the client requests OpenMetrics, as Prometheus does. `*/*` does not count: it is sent by browsers, and by
-/// clients that expect the older format.
+/// Returns the metrics, compressed if the client accepts that: the names of metrics and labels repeat many times.
+fn response(format: TextFormat, text: String, headers: &HeaderMap) -> Response {
+    let content_type = (CONTENT_TYPE, format.content_type());
+    let varies = (VARY, "accept, accept-encoding");
+    let compressed = accepts(headers, &ACCEPT_ENCODING, "gzip").then(|| gzip(text.as_bytes()));
+    match compressed {
+        Some(Ok(bytes)) => {
+            ([content_type, varies, (CONTENT_ENCODING, "gzip")], bytes).into_response()
+        }
+        // Writing to memory does not fail.
+        Some(Err(_)) | None => ([content_type, varies], text).into_response(),
+    }
+}
+
+fn gzip(text: &[u8]) -> io::Result<Vec<u8>> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(text)?;
+    encoder.finish()
+}
+
+/// Whether the client requests OpenMetrics, as Prometheus does.
 fn accepts_open_metrics(headers: &HeaderMap) -> bool {
+    accepts(headers, &ACCEPT, TextFormat::OPEN_METRICS)
+}
+
+/// Whether a header names this value, with a weight other than 0. `*` and `*/*` do not count: they are sent by browsers,
+/// and by clients that expect the older format.
+fn accepts(headers: &HeaderMap, header: &HeaderName, wanted: &str) -> bool {
     let values = headers
-        .get_all(ACCEPT)
+        .get_all(header)
         .iter()
         .filter_map(|value| value.to_str().ok());
     values.flat_map(|value| value.split(',')).any(|range| {
         let mut parts = range.split(';').map(str::trim);
-        let is_open_metrics = parts
+        let is_wanted = parts
             .next()
-            .is_some_and(|media_type| media_type.eq_ignore_ascii_case(TextFormat::OPEN_METRICS));
+            .is_some_and(|value| value.eq_ignore_ascii_case(wanted));
         let weight = parts.find_map(|parameter| parameter.strip_prefix("q=")?.parse::<f32>().ok());
-        is_open_metrics && weight != Some(0.0)
+        is_wanted && weight != Some(0.0)
     })
 }
 
@@ -190,6 +220,10 @@ fn open_circuits(team: &TeamView) -> Vec<(ProviderName, u64)> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read as _;
+
+    use flate2::read::GzDecoder;
+
     use super::*;
 
     #[test]
@@ -220,5 +254,28 @@ mod tests {
             assert!(!accepts(&[other]), "{other}");
         }
         assert!(!accepts(&[]));
+    }
+
+    #[test]
+    fn a_client_that_accepts_gzip_gets_it() {
+        let encoding = |accepted: &str| {
+            let headers = HeaderMap::from_iter([(ACCEPT_ENCODING, accepted.parse().unwrap())]);
+            let response = response(TextFormat::Prometheus, "larder_ready 1\n".into(), &headers);
+            response.headers().get(CONTENT_ENCODING).cloned()
+        };
+        for accepted in ["gzip", "deflate, GZIP;q=0.5"] {
+            assert_eq!(encoding(accepted).unwrap(), "gzip");
+        }
+        for accepted in ["", "identity", "gzip;q=0", "*"] {
+            assert_eq!(encoding(accepted), None, "{accepted}");
+        }
+        let text = "larder_ready 1\n".repeat(1_000);
+        let compressed = gzip(text.as_bytes()).unwrap();
+        assert!(compressed.len() < text.len() / 10);
+        let mut decoded = String::new();
+        GzDecoder::new(&compressed[..])
+            .read_to_string(&mut decoded)
+            .unwrap();
+        assert_eq!(decoded, text);
     }
 }

@@ -42,6 +42,14 @@ impl Example {
         }
     }
 
+    /// Returns what the provider requests, as `NAME.toml`.
+    pub(super) fn request(self) -> Option<&'static str> {
+        match self {
+            Self::Resources | Self::Functions => None,
+            Self::Interactive => Some(include_str!("../templates/interactive/request.toml")),
+        }
+    }
+
     /// Returns the placeholders in the files of a template that depend on the example, and their values.
     pub(super) fn placeholders(self) -> &'static [(&'static str, &'static str)] {
         match self {

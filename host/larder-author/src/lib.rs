@@ -12,6 +12,9 @@ mod package_docs;
 mod project_files;
 mod scaffold;
 mod sdk_files;
+mod sdk_record;
+mod upgrade;
+mod workflow;
 
 pub use bindings::{BindingsError, BindingsLanguage, bindings};
 pub use cases::{Case, Cases, CasesError};
@@ -22,3 +25,4 @@ pub use pack::{PackError, pack};
 pub use package_docs::{PackageDocsError, add_package_docs};
 pub use project_files::ProjectLanguage;
 pub use scaffold::{ScaffoldError, scaffold, sdk};
+pub use upgrade::{FileChange, Upgrade, UpgradeError};

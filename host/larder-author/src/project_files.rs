@@ -21,7 +21,6 @@ pub enum ProjectLanguage {
 
 impl ProjectLanguage {
     /// All languages.
-    #[cfg(test)]
     pub(super) const ALL: [Self; 7] = [
         Self::Rust,
         Self::Python,
@@ -31,6 +30,24 @@ impl ProjectLanguage {
         Self::C,
         Self::Cpp,
     ];
+
+    /// The name of the language on the command line.
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Rust => "rust",
+            Self::Python => "python",
+            Self::JavaScript => "javascript",
+            Self::TypeScript => "typescript",
+            Self::Go => "go",
+            Self::C => "c",
+            Self::Cpp => "cpp",
+        }
+    }
+
+    pub(super) fn parse(name: &str) -> Option<Self> {
+        let mut all = Self::ALL.into_iter();
+        all.find(|language| language.as_str() == name)
+    }
 }
 
 /// Paths in a project, and the texts of the files.

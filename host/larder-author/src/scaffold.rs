@@ -8,7 +8,7 @@ use super::contract::Ability;
 use super::disk::{self, DiskError, Files};
 use super::example::Example;
 use super::project_files::{self, ProjectLanguage};
-use super::sdk_files;
+use super::{sdk_files, sdk_record, workflow};
 
 /// The maximum length of a project name.
 const MAX_NAME_LENGTH: usize = 64;
@@ -64,7 +64,7 @@ pub fn scaffold(
     Ok(())
 }
 
-/// Returns the files of the SDK, as a new project contains them.
+/// Returns the files of the SDK, as a new project contains them, and the record of them.
 pub fn sdk(language: ProjectLanguage) -> Files {
     let mut files = Files::new();
     for (folder, texts) in sdk_files::sdk(language) {
@@ -77,6 +77,8 @@ pub fn sdk(language: ProjectLanguage) -> Files {
         };
         files.extend(texts.iter().map(file));
     }
+    let record = sdk_record::record(language, &files);
+    files.extend(record);
     files
 }
 
@@ -121,6 +123,10 @@ fn files(language: ProjectLanguage, example: Example, name: &str) -> Result<File
     add(project_files::template(language));
     // Replaces the source file of the template.
     add(example.source(language));
+    let workflow = replaced(&workflow::workflow(language));
+    files.insert(workflow::PATH.to_owned(), workflow.into_bytes());
+    let request = example.request();
+    files.extend(request.map(|text| (format!("{name}.toml"), text.as_bytes().to_vec())));
     files.extend(sdk(language));
     if matches!(language, ProjectLanguage::C | ProjectLanguage::Cpp) {
         // For the other languages, the compiler reads the contract or the SDK contains bindings.
@@ -197,12 +203,15 @@ mod tests {
         }
     }
 
-    /// Both examples have the same files and the same names, so that the tests of a project are valid for both.
+    /// Both examples have the same files and the same names, so that the tests of a project are valid for both. Only the
+    /// interactive example requests something.
     #[test]
     fn an_interactive_example_replaces_the_source_file() {
         for language in ProjectLanguage::ALL {
             let plain = files(language, Example::Resources, "notes").unwrap();
-            let interactive = files(language, Example::Interactive, "notes").unwrap();
+            let mut interactive = files(language, Example::Interactive, "notes").unwrap();
+            let request = interactive.remove("notes.toml").unwrap();
+            assert!(String::from_utf8(request).unwrap().contains("tools = true"));
             assert_eq!(
                 plain.keys().collect::<Vec<_>>(),
                 interactive.keys().collect::<Vec<_>>()
@@ -232,7 +241,13 @@ mod tests {
                 for name in files(language, example, "notes").unwrap().keys() {
                     let text = fs::read(folder.join(name)).unwrap();
                     let text = String::from_utf8_lossy(&text);
-                    for placeholder in ["@NAME@", "@VERSION@", "@WORLD@", "@DEPENDENCIES@"] {
+                    for placeholder in [
+                        "@NAME@",
+                        "@VERSION@",
+                        "@WORLD@",
+                        "@DEPENDENCIES@",
+                        "@TOOLS@",
+                    ] {
                         assert!(!text.contains(placeholder), "{name} contains {placeholder}");
                     }
                 }

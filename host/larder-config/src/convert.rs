@@ -90,6 +90,7 @@ pub(super) fn convert(
             slots: count(file.server.guests, 256),
             memory: conversion.memory_budget(file.server.memory.as_ref()),
             log: log.bytes_per_second,
+            log_each_fault: false,
             compiler: compiler::compiler(file.compiler, context, env),
         },
         shutdown_grace: time(file.server.shutdown_grace, 10),

@@ -11,10 +11,11 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, MutexGuard};
 use redb::backends::FileBackend;
-use redb::{Builder, Database, StorageBackend as _};
-use rustix::fs::statvfs;
+use redb::{Builder, Database, StorageBackend};
+use rustix::fs::{Access, access, statvfs};
 
 use super::error::{KeyValueError, OperationError};
+use super::read_only::ReadOnlyFile;
 use super::tables::{Usage, usage};
 use larder_model::name::TeamName;
 use larder_runtime::health::{Health, Impact};
@@ -41,13 +42,25 @@ struct State {
     open: Option<Arc<Database>>,
     /// Why the file cannot be used, and until when this is assumed.
     failed: Option<(Instant, KeyValueError)>,
+    /// Until when no value is changed, because a change failed. Values can be read meanwhile.
+    changes_refused_until: Option<Instant>,
+    /// Whether the file can be read, but not written.
+    is_read_only: bool,
 }
 
 /// Why the file cannot be opened.
 enum OpenError {
     Damaged(String),
     InUse,
+    /// The file cannot be read or written, but can be trusted.
+    Io(String),
     Other(String),
+}
+
+/// A database, and whether its file can only be read.
+struct DatabaseHandle {
+    database: Database,
+    is_read_only: bool,
 }
 
 impl DatabaseFile {
@@ -75,6 +88,25 @@ impl DatabaseFile {
             }
             Err(_) => Err(self.close(&database, "an operation panicked; see the log")),
         }
+    }
+
+    /// Refuses a change if the last one failed, or if the file cannot be written.
+    pub(crate) fn check_writable(&self) -> Result<(), KeyValueError> {
+        let mut state = self.lock();
+        let is_refused = |until: Instant| until > Instant::now();
+        if state.changes_refused_until.is_some_and(is_refused) {
+            let why = "its file could not be read or written".into();
+            return Err(KeyValueError::Unavailable(why));
+        }
+        if !state.is_read_only {
+            return Ok(());
+        }
+        if access(&self.path, Access::WRITE_OK).is_err() {
+            return Err(KeyValueError::Unavailable("its file is read-only".into()));
+        }
+        // It is opened again, for writing too.
+        *state = State::default();
+        Ok(())
     }
 
     /// Refuses a change of this many bytes if the disk is full. After a failed write, values cannot be read either
@@ -124,13 +156,12 @@ impl DatabaseFile {
             return Err(error.clone());
         }
         match open(&self.path) {
-            Ok(database) => {
-                let database = Arc::new(database);
-                *state = State {
-                    open: Some(database.clone()),
-                    failed: None,
-                };
-                self.health.resolve(&self.health_part());
+            Ok(opened) => {
+                let database = Arc::new(opened.database);
+                state.open = Some(database.clone());
+                state.failed = None;
+                state.is_read_only = opened.is_read_only;
+                self.report_opened(opened.is_read_only);
                 Ok(database)
             }
             Err(error) => {
@@ -150,13 +181,27 @@ impl DatabaseFile {
             .is_some_and(|open| Arc::ptr_eq(open, database))
         {
             tracing::error!(path = %self.path.display(), why, "the key-value store failed, and is opened again");
-            let error = KeyValueError::Unavailable("its file could not be read or written".into());
             *state = State {
-                open: None,
-                failed: Some((Instant::now() + RETRY_DELAY, error)),
+                changes_refused_until: Some(Instant::now() + RETRY_DELAY),
+                ..State::default()
             };
         }
         KeyValueError::Unavailable("its file could not be read or written".into())
+    }
+
+    fn report_opened(&self, is_read_only: bool) {
+        let part = self.health_part();
+        if !is_read_only {
+            self.health.resolve(&part);
+            return;
+        }
+        let path = self.path.display();
+        let team = &self.team;
+        let message = format!(
+            "the stored values of team {team} can be read, but not changed: {path} cannot be written"
+        );
+        tracing::error!("{message}");
+        self.health.report(&part, message, Impact::OperatorOnly);
     }
 
     /// Reports the error to the operator, and moves a damaged file aside.
@@ -171,7 +216,7 @@ impl DatabaseFile {
                     .report(&self.health_part(), message, Impact::OperatorOnly);
                 return KeyValueError::InUse;
             }
-            OpenError::Other(why) => (
+            OpenError::Io(why) | OpenError::Other(why) => (
                 self.health_part(),
                 format!("the stored values of team {team} cannot be opened: {path} {why}"),
             ),
@@ -218,11 +263,12 @@ impl DatabaseFile {
 /// damaged file. Blocks the calling thread.
 pub fn verify_database(path: &Path) -> Result<BTreeMap<String, Usage>, KeyValueError> {
     let unavailable = |why: String| KeyValueError::Unavailable(why);
-    let database = open(path).map_err(|error| match error {
+    let opened = open(path).map_err(|error| match error {
         OpenError::InUse => KeyValueError::InUse,
         OpenError::Damaged(why) => unavailable(format!("it is damaged: {why}")),
-        OpenError::Other(why) => unavailable(format!("it {why}")),
+        OpenError::Io(why) | OpenError::Other(why) => unavailable(format!("it {why}")),
     })?;
+    let database = opened.database;
     match catch_unwind(AssertUnwindSafe(|| usage(&database))) {
         Ok(Ok(usage)) => Ok(usage),
         Ok(Err(OperationError::Refused(error))) => Err(error),
@@ -231,16 +277,41 @@ pub fn verify_database(path: &Path) -> Result<BTreeMap<String, Usage>, KeyValueE
     }
 }
 
-/// Opens the file and checks it completely. The folder belongs to this user, and no other user has access.
-fn open(path: &Path) -> Result<Database, OpenError> {
+/// Opens the file and checks it completely. The folder belongs to this user, and no other user has access. A file that
+/// cannot be written is opened for reading.
+fn open(path: &Path) -> Result<DatabaseHandle, OpenError> {
     if let Some(folder) = path.parent() {
         create_folder(folder)?;
     }
     if matches!(path.symlink_metadata(), Err(error) if error.kind() == io::ErrorKind::NotFound) {
-        return create(path);
+        return create(path).map(writable);
     }
+    match open_to_write(path) {
+        Ok(database) => Ok(writable(database)),
+        Err(error @ OpenError::Io(_)) => open_to_read(path).map_err(|_| error),
+        Err(error) => Err(error),
+    }
+}
+
+fn writable(database: Database) -> DatabaseHandle {
+    DatabaseHandle {
+        database,
+        is_read_only: false,
+    }
+}
+
+fn open_to_write(path: &Path) -> Result<Database, OpenError> {
     let file = private_files::open_read_write(path, ACCESSIBLE_TO_OTHERS).map_err(untrusted)?;
     open_file(file, false)
+}
+
+fn open_to_read(path: &Path) -> Result<DatabaseHandle, OpenError> {
+    let file = private_files::open(path, ACCESSIBLE_TO_OTHERS).map_err(untrusted)?;
+    let backend = ReadOnlyFile::new(file).map_err(|error| database_error(error.into()))?;
+    Ok(DatabaseHandle {
+        database: open_backend_safely(backend)?,
+        is_read_only: true,
+    })
 }
 
 /// Creates the file under another name first, so that a creation that fails leaves no damaged file.
@@ -265,6 +336,11 @@ fn open_file(file: File, is_new: bool) -> Result<Database, OpenError> {
         let emptied = backend.set_len(0);
         emptied.map_err(|error| OpenError::Other(error.to_string()))?;
     }
+    open_backend_safely(backend)
+}
+
+/// Opens a database. The database panics if a page is damaged.
+fn open_backend_safely(backend: impl StorageBackend) -> Result<Database, OpenError> {
     let opened = catch_unwind(AssertUnwindSafe(|| open_backend(backend)));
     opened
         .unwrap_or_else(|_| Err(redb::Error::Corrupted("it cannot be read".into())))
@@ -277,7 +353,7 @@ fn create_folder(folder: &Path) -> Result<(), OpenError> {
     private_files::check_folder(folder, ACCESSIBLE_TO_OTHERS).map_err(untrusted)
 }
 
-fn open_backend(backend: FileBackend) -> Result<Database, redb::Error> {
+fn open_backend(backend: impl StorageBackend) -> Result<Database, redb::Error> {
     let mut builder = Builder::new();
     builder
         .set_cache_size(CACHE_BYTES)
@@ -288,14 +364,17 @@ fn open_backend(backend: FileBackend) -> Result<Database, redb::Error> {
 }
 
 fn untrusted(why: FileTrustError) -> OpenError {
-    OpenError::Other(why.to_string())
+    match why {
+        FileTrustError::Io(_) => OpenError::Io(why.to_string()),
+        _ => OpenError::Other(why.to_string()),
+    }
 }
 
 fn database_error(error: redb::Error) -> OpenError {
     match error {
         redb::Error::DatabaseAlreadyOpen => OpenError::InUse,
         redb::Error::Io(error) if error.kind() != io::ErrorKind::InvalidData => {
-            OpenError::Other(error.to_string())
+            OpenError::Io(error.to_string())
         }
         error @ (redb::Error::LockProtocolMismatch
         | redb::Error::PreviousIo

@@ -167,7 +167,8 @@ pub(crate) fn commit(
     let batch: Vec<_> = batch.into_iter().filter(Job::is_wanted).collect();
     let bytes = batch.iter().map(|job| job.change.size()).sum();
     let committed = file
-        .check_space(bytes)
+        .check_writable()
+        .and_then(|()| file.check_space(bytes))
         .and_then(|()| file.run(|database| commit_in(database, &batch, now)));
     let answers = match committed {
         Ok(CommitOutcome { answers, usage }) => {

@@ -9,6 +9,7 @@ mod error;
 mod group_commit;
 mod location;
 mod read;
+mod read_only;
 mod store;
 mod tables;
 

@@ -53,6 +53,8 @@ pub struct Config {
     pub memory: u64,
     /// Bytes that the process can write to its log in a second.
     pub log: u64,
+    /// Whether each fault of a provider has a log line of its own. Otherwise, repeated faults are summarized.
+    pub log_each_fault: bool,
     /// Configuration of the compiler.
     pub compiler: CompilerConfig,
 }
@@ -126,7 +128,7 @@ impl Sandbox {
             ticker,
             folder_threads: FolderThreadsByProvider::default(),
             max_host_resources: host_resources::max_per_guest(config.slots),
-            log_limits: OutputLimits::default(),
+            log_limits: OutputLimits::new(config.log_each_fault),
             metrics,
             memory_budget,
             drain: drain.clone(),

@@ -50,6 +50,7 @@ mod templates;
 mod token;
 mod tools;
 mod up;
+mod upgrade;
 mod watch;
 
 use std::ffi::OsString;
@@ -109,6 +110,7 @@ enum Command {
     Token(token::Token),
     New(new::New),
     Sdk(sdk::Sdk),
+    Upgrade(upgrade::UpgradeSdk),
     Dev(dev::Dev),
     Test(component_test::Test),
     Pack(pack::Pack),
@@ -220,13 +222,7 @@ impl Command {
             Self::Up(up) => Box::pin(up.run()).await,
             Self::Serve(serve) => serve.run().await,
             Self::Check(check) => check.run().await,
-            Self::Inspect(inspect) => {
-                #[cfg(feature = "registry")]
-                if let Some(reference) = registry::reference_of(&inspect.component) {
-                    return Box::pin(registry::inspect(reference, inspect)).await;
-                }
-                Box::pin(inspect.run()).await
-            }
+            Self::Inspect(inspect) => Box::pin(run_inspect(inspect)).await,
             Self::List(list) => list.run().await,
             Self::Templates(templates) => templates.run().await,
             Self::Read(read) => read.run().await,
@@ -245,6 +241,7 @@ impl Command {
             Self::Token(token) => token.run(),
             Self::New(new) => new.run(),
             Self::Sdk(sdk) => sdk.run(),
+            Self::Upgrade(upgrade) => upgrade.run(),
             Self::Dev(dev) => Box::pin(dev.run()).await,
             Self::Test(test) => test.run(),
             Self::Pack(pack) => pack.run(),
@@ -275,6 +272,15 @@ impl Command {
             Self::Man(man) => man.run(),
         }
     }
+}
+
+/// Shows a component, which is a file or an image in a registry.
+async fn run_inspect(inspect: inspect::Inspect) -> Result<Outcome, CommandError> {
+    #[cfg(feature = "registry")]
+    if let Some(reference) = registry::reference_of(&inspect.component) {
+        return Box::pin(registry::inspect(reference, inspect)).await;
+    }
+    inspect.run().await
 }
 
 fn exit_code(result: Result<Outcome, CommandError>) -> ExitCode {

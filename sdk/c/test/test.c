@@ -254,7 +254,42 @@ static void stores_values(void) {
     TRUE(!larder_list_keys(LARDER_CALLER, "", NULL, &page, &error));
 }
 
+// Adds the entries n:0 to n:5 to a page, and returns their URIs and the cursor.
+static char *page_of(larder_query query) {
+    larder_entry_page page = {0};
+    char uri[8] = "n:?";
+    for (char at = '0'; at < '6'; at++) {
+        uri[2] = at;
+        larder_entry entry = {.uri = larder_string(uri), .name = larder_string("entry"), .details.is_some = at != '3'};
+        if (at != '3') entry.details.val.kind = larder_some(at % 2 ? "odd" : "even");
+        if (!larder_add_entry(&query, &page, entry)) break;
+    }
+    larder_text shown = {0};
+    for (size_t at = 0; at < page.entries.len; at++)
+        larder_addf(&shown, "%.*s ", (int)page.entries.ptr[at].uri.len, (char *)page.entries.ptr[at].uri.ptr);
+    const provider_string_t *cursor = &page.next_cursor.val;
+    larder_addf(&shown, "next %.*s", page.next_cursor.is_some ? (int)cursor->len : 0, (char *)cursor->ptr);
+    free(page.entries.ptr);
+    return shown.ptr;
+}
+
+static void pages_of_a_sorted_list(void) {
+    provider_option_string_t none = {0};
+    provider_option_string_t second = {.is_some = true, .val = view("n:1")};
+    provider_option_string_t between = {.is_some = true, .val = view("n:35")};
+    provider_option_string_t odd = {.is_some = true, .val = view("odd")};
+    provider_option_string_t other = {.is_some = true, .val = view("m:")};
+    SAME(page_of((larder_query){.limit = 2}), "n:0 n:1 next n:1");
+    SAME(page_of((larder_query){.limit = 2, .cursor = second}), "n:2 n:3 next n:3");
+    SAME(page_of((larder_query){.limit = 4, .cursor = second}), "n:2 n:3 n:4 n:5 next ");
+    SAME(page_of((larder_query){.limit = 9, .cursor = between}), "n:4 n:5 next ");
+    SAME(page_of((larder_query){.limit = 9, .kind = odd}), "n:1 n:5 next ");
+    SAME(page_of((larder_query){.limit = 9, .uri_prefix = other, .kind = none}), "next ");
+    SAME(page_of((larder_query){.limit = 0}), "n:0 next n:0");
+}
+
 int main(void) {
+    pages_of_a_sorted_list();
     reads_json();
     checks_results();
     checks_answers();
@@ -312,6 +347,7 @@ void larder_provider_http_client_response_free(larder_provider_http_client_respo
 void larder_provider_http_client_failure_free(larder_provider_http_client_failure_t *x) { (void)x; }
 void exports_larder_provider_resource_provider_template_match_free(larder_match *x) { (void)x; }
 void exports_larder_provider_resource_provider_description_free(larder_description *x) { (void)x; }
+void larder_provider_provider_types_entry_free(larder_entry *x) { (void)x; }
 
 static bool stub_fails(larder_bucket bucket, larder_provider_key_value_failure_t *failure) {
     if (bucket == LARDER_SHARED) return false;

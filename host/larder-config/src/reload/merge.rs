@@ -251,6 +251,7 @@ impl Merge {
             memory: self.keep("server.memory", &running.memory, fresh.memory),
             // The value is kept as a part of the log.
             log: running.log,
+            log_each_fault: running.log_each_fault,
             compiler: self.keep("compiler", &running.compiler, fresh.compiler),
         }
     }

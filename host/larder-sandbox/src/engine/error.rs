@@ -30,10 +30,14 @@ pub(crate) fn shortened(error: &wasmtime::Error) -> String {
 
 /// Returns the causes of an error, and a line for each frame of its backtrace.
 pub(crate) fn causes_and_backtrace(error: &wasmtime::Error) -> String {
-    let frames = error
-        .downcast_ref::<WasmBacktrace>()
-        .map_or(&[][..], WasmBacktrace::frames);
-    let frames = frames.iter().enumerate().map(|(number, frame)| {
+    let backtrace = error.downcast_ref::<WasmBacktrace>();
+    causes(error) + &backtrace.map(frames).unwrap_or_default()
+}
+
+/// Returns a line for each frame of a backtrace. Each line begins with a line break.
+pub(crate) fn frames(backtrace: &WasmBacktrace) -> String {
+    let frames = backtrace.frames().iter().enumerate();
+    let lines = frames.map(|(number, frame)| {
         let offset = frame.module_offset().unwrap_or_default();
         let module = frame
             .module()
@@ -41,7 +45,7 @@ pub(crate) fn causes_and_backtrace(error: &wasmtime::Error) -> String {
             .map_or_else(|| "<unknown>".to_owned(), first_line);
         format!("\n{number:>5}: {offset:#8x} - {module}!{}", function(frame))
     });
-    frames.fold(causes(error), |text, frame| text + &frame)
+    lines.collect()
 }
 
 fn function(frame: &FrameInfo) -> String {

@@ -1,9 +1,9 @@
 //! The CPU time of guests is limited. A guest that computes for a long time is slowed down in favour of other tasks.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use wasmtime::{Store, UpdateDeadline};
+use wasmtime::{Store, StoreContextMut, UpdateDeadline, WasmBacktrace};
 
 use super::state::GuestState;
 use crate::threads::call_meter::CallMeter;
@@ -19,6 +19,9 @@ const HALF_TICKS: u64 = 200;
 /// Minimum pause of a guest whose team has used up its CPU quota. The guest is paused until the excess is compensated,
 /// because otherwise many guests in turn would exceed the quota.
 const MIN_QUOTA_PAUSE: Duration = Duration::from_millis(50);
+/// How long before the end of its time a call is asked for its backtrace. A guest that is slowed down runs every ten
+/// ticks.
+const BACKTRACE_WINDOW: Duration = TICK.saturating_mul(20);
 
 /// Sets the CPU deadline of a call: the guest is interrupted after `cpu_time`, and the meter records it. After the CPU
 /// time of a tick, the call is moved to a thread for long calls. Long before the deadline, the guest is slowed down. It
@@ -39,6 +42,7 @@ pub(crate) fn set_cpu_deadline(
             return Ok(UpdateDeadline::Interrupt);
         }
         request_move_after(TICK);
+        keep_backtrace_before_deadline(&mut store);
         let quota_usage = meter.config.quota_usage.as_ref();
         if let Some(excess) = quota_usage.and_then(|quota_usage| quota_usage.cpu_wait()) {
             store.data_mut().limiter.throttled_by_quota = true;
@@ -56,4 +60,16 @@ pub(crate) fn set_cpu_deadline(
             Box::pin(tokio::time::sleep(pause)),
         ))
     });
+}
+
+/// Stores where a guest computes whose time ends soon, because its call is dropped at the deadline without an error.
+fn keep_backtrace_before_deadline(store: &mut StoreContextMut<'_, GuestState>) {
+    let time_left = store
+        .data()
+        .deadline
+        .saturating_duration_since(Instant::now());
+    if time_left < BACKTRACE_WINDOW {
+        let backtrace = WasmBacktrace::capture(&*store);
+        store.data_mut().last_backtrace = Some(backtrace);
+    }
 }

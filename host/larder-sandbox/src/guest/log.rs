@@ -1,7 +1,7 @@
 //! The log output of guests. Log calls, stdout and stderr become log lines of the provider, up to a limit per call and
-//! per second. The end of stderr is kept to explain a trap. The message of a Rust panic is one log entry: a part of the
-//! entry about the trap, or an entry of its own if the guest continues. The text of a guest is logged as data and never
-//! used as a format string.
+//! per second. The end of stderr is kept to explain a trap. The message of a panic in Rust or Go is one log entry: a
+//! part of the entry about the trap, or an entry of its own if the guest continues. The text of a guest is logged as
+//! data and never used as a format string.
 
 mod level;
 
@@ -265,9 +265,12 @@ impl Drop for LogState {
     }
 }
 
-/// Whether a line is the first line of a Rust panic message, as the SDK or the standard hook writes it.
+/// Whether a line is the first line of a panic message: of Rust, as the SDK or the standard hook writes it, or of Go,
+/// where the stacks of all goroutines follow.
 fn is_panic(line: &str) -> bool {
-    line.starts_with("panicked at ")
+    ["panicked at ", "panic: ", "fatal error: "]
+        .iter()
+        .any(|beginning| line.starts_with(beginning))
         || (line.starts_with("thread '") && line.contains(" panicked at "))
 }
 
@@ -377,6 +380,10 @@ mod tests {
             (
                 "panicked at src/lib.rs:5:9:\none\ntwo\n",
                 "panicked at src/lib.rs:5:9:\none\ntwo",
+            ),
+            (
+                "fatal error: all goroutines are asleep\n\ngoroutine 1 [chan receive]:\n",
+                "fatal error: all goroutines are asleep\n\ngoroutine 1 [chan receive]:",
             ),
         ] {
             let log = Log::new(GuestConfig::without_grants(), 1_000);

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use wasmtime::WasmBacktrace;
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
@@ -35,6 +36,8 @@ pub(crate) struct GuestState {
     pub(crate) log: Log,
     /// When the host ends the current call.
     pub(crate) deadline: Instant,
+    /// Where the guest computed shortly before the deadline of the current call.
+    pub(crate) last_backtrace: Option<WasmBacktrace>,
     /// Signals and progress notifications that the guest may still send during this call.
     pub(crate) notifications_left: u32,
     /// Names of files that this call could not read, because they are not UTF-8.
@@ -69,6 +72,7 @@ impl GuestState {
             places: Places::default(),
             unmoved_growth: UnmovedGrowth::at_instantiation(),
             deadline: Instant::now(),
+            last_backtrace: None,
             notifications_left: limits.notifications,
             unreadable_names: 0,
             logged_lost_signal: false,
@@ -93,6 +97,7 @@ impl GuestState {
         self.notifications_left = lease.grant.limits.notifications;
         self.unreadable_names = 0;
         self.logged_lost_signal = false;
+        self.last_backtrace = None;
         self.limiter.begin_call();
         self.unmoved_growth = UnmovedGrowth::in_call();
         self.log.begin_call(lease.grant.limits.log);

@@ -20,6 +20,7 @@ use larder_runtime::shares::{Resource, SharePermit, TeamShares};
 pub(crate) struct OutputLimits {
     providers: Mutex<HashMap<(TeamName, ProviderName), OutputLimit>>,
     last_second: Arc<LastSecond>,
+    log_each_fault: bool,
 }
 
 /// The output of all providers within the last second.
@@ -32,6 +33,7 @@ pub(crate) struct Output {
     bucket: Arc<TokenBucket>,
     last_second: Arc<LastSecond>,
     team: TeamShares,
+    log_each_fault: bool,
 }
 
 #[derive(Debug)]
@@ -41,6 +43,13 @@ struct OutputLimit {
 }
 
 impl OutputLimits {
+    pub(crate) fn new(log_each_fault: bool) -> Self {
+        Self {
+            log_each_fault,
+            ..Self::default()
+        }
+    }
+
     /// Returns the limit of a provider. If the operator changed the number of bytes, returns a new limit.
     pub(crate) fn of(
         &self,
@@ -66,6 +75,7 @@ impl OutputLimits {
             bucket: limit.bucket.clone(),
             last_second: self.last_second.clone(),
             team: shares,
+            log_each_fault: self.log_each_fault,
         }
     }
 }
@@ -182,6 +192,9 @@ impl ProviderLog {
         reason: &'static str,
         subject: &str,
     ) -> bool {
+        if self.output.log_each_fault && message == FAULT {
+            return true;
+        }
         self.repeated.is_first(Kind { message, reason }, subject)
     }
 

@@ -10,7 +10,7 @@ use super::fault::{ExceededLimits, classify, fault_without_detail, timeout_fault
 use super::guest::{GuestCall, OpenGuest};
 use super::reuse::ReuseKey;
 use crate::Sandbox;
-use crate::engine::error::causes_and_backtrace;
+use crate::engine::error::{causes_and_backtrace, frames};
 use crate::guest::state::GuestState;
 use crate::guest_config::Lease;
 use crate::threads::call_meter::CallMeter;
@@ -220,9 +220,13 @@ fn timed_out(state: &GuestState, timeout: Duration) -> Fault {
     if state.limiter.throttled_by_quota {
         return fault_without_detail(FaultKind::NoCapacity);
     }
+    let fault = timeout_fault(timeout, &state.lease.grant.limits);
+    let frames = state.last_backtrace.as_ref().map(frames);
+    let detail = fault.detail + &frames.unwrap_or_default();
     Fault {
+        detail: log_detail(state, &detail),
         stderr: state.log.tail_for_fault(),
-        ..timeout_fault(timeout, &state.lease.grant.limits)
+        kind: fault.kind,
     }
 }
 
@@ -240,15 +244,19 @@ fn failure(state: &GuestState, error: &wasmtime::Error, out_of_cpu: bool) -> Fau
         growth: state.limiter.exceeded,
     };
     let kind = classify(error, &exceeded, &grant.limits);
-    let detail = grant
-        .secrets
-        .redact(&causes_and_backtrace(error))
-        .chars()
-        .take(MAX_FAULT_DETAIL)
-        .collect();
     Fault {
         kind,
-        detail,
+        detail: log_detail(state, &causes_and_backtrace(error)),
         stderr: state.log.tail_for_fault(),
     }
+}
+
+/// Returns the beginning of the details of a fault, without secrets.
+fn log_detail(state: &GuestState, detail: &str) -> String {
+    let secrets = &state.lease.grant.secrets;
+    secrets
+        .redact(detail)
+        .chars()
+        .take(MAX_FAULT_DETAIL)
+        .collect()
 }

@@ -49,6 +49,9 @@ pub struct Provider {
     pub tools: Vec<String>,
     /// The names of the prompts that clients can get.
     pub prompts: Vec<String>,
+    /// What the provider exports and the operator does not grant: the keys of the grants.
+    #[serde(skip)]
+    pub ungranted: Vec<&'static str>,
     /// Whether the provider has more resources than `resources` contains.
     pub has_more: bool,
     /// What was omitted from the lists of the provider, and why.
@@ -156,6 +159,7 @@ impl Provider {
                 .iter()
                 .map(|prompt| prompt.name.clone())
                 .collect(),
+            ungranted: ungranted(offer),
             has_more: offer.next_cursor.is_some(),
             omitted: offer.omitted.clone(),
             setting_problems: setting_problems(offer, false),
@@ -198,6 +202,17 @@ impl RejectedComponent {
     pub fn full_name(&self) -> String {
         full_name(self.team.as_deref(), &self.file)
     }
+}
+
+/// Returns the grants without which exported interfaces have no effect.
+fn ungranted(offer: &Offer) -> Vec<&'static str> {
+    let grant = offer.provider.grant();
+    let exported = offer.provider.interfaces();
+    let has_no_tools = exported.tools && grant.tools.is_none();
+    let has_no_prompts = exported.prompts && !grant.prompts;
+    let tools = has_no_tools.then_some("tools");
+    let prompts = has_no_prompts.then_some("prompts");
+    tools.into_iter().chain(prompts).collect()
 }
 
 fn setting_problems(offer: &Offer, warnings: bool) -> Vec<String> {

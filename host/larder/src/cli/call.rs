@@ -37,7 +37,7 @@ impl Call {
         let called = async {
             let tools =
                 all_items(usize::MAX, async |from| connection.client.tools(from).await).await?;
-            let tool = tools.iter().find(|tool| tool.name == self.tool);
+            let tool = tools.items.iter().find(|tool| tool.name == self.tool);
             let arguments = typed(tool, self.arguments);
             Ok::<_, CommandError>(connection.client.call_tool(&self.tool, arguments).await?)
         };

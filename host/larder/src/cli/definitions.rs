@@ -50,7 +50,7 @@ impl ListDefinitions {
         })
         .await;
         connection.end().await;
-        let found = found?;
+        let found = found?.items;
         if self.json {
             out::json(&json!({ T::PLURAL: found }))?
         } else if found.is_empty() {

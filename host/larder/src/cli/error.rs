@@ -12,7 +12,7 @@ use super::up::FolderError;
 use crate::app::RunError;
 use crate::connect::ConnectError;
 use larder_author::{
-    BindingsError, CasesError, DiskError, PackError, PackageDocsError, ScaffoldError,
+    BindingsError, CasesError, DiskError, PackError, PackageDocsError, ScaffoldError, UpgradeError,
 };
 use larder_client::{ClientError, Revision};
 use larder_config::ConfigError;
@@ -77,6 +77,8 @@ pub(super) enum CommandError {
     #[error(transparent)]
     New(#[from] ScaffoldError),
     #[error(transparent)]
+    Upgrade(#[from] UpgradeError),
+    #[error(transparent)]
     Disk(#[from] DiskError),
     #[error(
         "{} has more than {max} files; add files that the build does not need to `ignore` in larder-dev.toml",
@@ -110,6 +112,7 @@ impl CommandError {
             | Self::NoToken(_)
             | Self::NoModule(_)
             | Self::NoSession(_)
+            | Self::Upgrade(_)
             | Self::TooManyFiles { .. } => true,
             #[cfg(feature = "registry")]
             Self::Registry(error) => error.is_usage(),

@@ -1,31 +1,36 @@
-//! Shows the end of what a guest that misbehaved wrote to stderr: a panic message, a traceback, the output of
-//! a failed assertion.
+//! Shows the beginning and the end of what a guest that misbehaved wrote to stderr: a panic message, a traceback, the
+//! output of a failed assertion.
 
 use super::{out, sanitize};
 
-/// The maximum number of lines that are shown. The important lines of a traceback are at its end.
-const MAX_LINES: usize = 12;
+/// How many of the first lines are shown: the reason of a failure in Go precedes the stacks of all goroutines.
+const FIRST_LINES: usize = 3;
+/// How many of the last lines are shown. The important lines of a traceback in Python are at its end.
+const LAST_LINES: usize = 12;
 /// The maximum number of characters of a line.
 const MAX_LINE_LENGTH: usize = 300;
 
 /// The line above the lines of stderr.
 pub(super) const HEADING: &str = "stderr of the guest:";
 
-/// Returns the last lines, safe for a terminal. Empty if the guest wrote nothing.
+/// Returns the first and the last lines, safe for a terminal. Empty if the guest wrote nothing.
 pub(super) fn lines(stderr: &str) -> Vec<String> {
     let all: Vec<_> = stderr
         .lines()
         .filter(|line| !line.trim().is_empty())
         .collect();
-    let omitted = all.len().saturating_sub(MAX_LINES);
-    let first = (omitted > 0).then(|| format!("… ({omitted} earlier lines)"));
-    first
-        .into_iter()
-        .chain(all[omitted..].iter().map(|line| show(line)))
-        .collect()
+    let omitted = all.len().saturating_sub(FIRST_LINES + LAST_LINES);
+    if omitted == 0 {
+        return all.into_iter().map(show).collect();
+    }
+    let (first, others) = all.split_at(FIRST_LINES);
+    let mut shown: Vec<_> = first.iter().map(|line| show(line)).collect();
+    shown.push(format!("… ({omitted} more lines)"));
+    shown.extend(others[omitted..].iter().map(|line| show(line)));
+    shown
 }
 
-/// Prints the heading and the last lines to stderr, if there are any.
+/// Prints the heading and the lines to stderr, if there are any.
 pub(super) fn note(provider: &str, stderr: &str) {
     let lines = lines(stderr);
     if !lines.is_empty() {
@@ -59,17 +64,16 @@ mod tests {
         );
         let long = lines(&"ä".repeat(MAX_LINE_LENGTH + 1));
         assert_eq!(long, [format!("{}…", "ä".repeat(MAX_LINE_LENGTH))]);
-        let many: String = (0..MAX_LINES + 2)
-            .map(|number| format!("line {number}\n"))
-            .collect();
-        let shown = lines(&many);
-        assert_eq!(
-            (shown.len(), shown[0].as_str()),
-            (MAX_LINES + 1, "… (2 earlier lines)")
-        );
-        assert_eq!(
-            (shown[1].as_str(), shown.last().unwrap().as_str()),
-            ("line 2", "line 13")
-        );
+        let many = |count| {
+            let text: String = (0..count)
+                .map(|number| format!("line {number}\n"))
+                .collect();
+            lines(&text)
+        };
+        assert_eq!(many(15).len(), 15);
+        let shown = many(20);
+        assert_eq!(shown.len(), 16);
+        assert_eq!(shown[2..5], ["line 2", "… (5 more lines)", "line 8"]);
+        assert_eq!(shown[15], "line 19");
     }
 }

@@ -1,7 +1,7 @@
 //! `larder list`: the resources of a server or a folder.
 
 use clap::Args;
-use serde_json::{Number, json};
+use serde_json::Number;
 
 use super::connection::ConnectionArgs;
 use super::error::CommandError;
@@ -14,7 +14,8 @@ use larder_client::{Filter, Resource};
 /// List the resources of a server or of a plugins folder
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Rejected components and those that wait for approval are not listed: see `larder status`."
+    after_help = "Rejected components and those that wait for approval are not listed: see `larder status`. If the list \
+of a provider is not complete, its name is printed, and the exit code is 1."
 )]
 pub(super) struct List {
     /// The maximum number of resources
@@ -44,14 +45,15 @@ impl List {
         .await;
         connection.end().await;
         let resources = resources?;
+        let items = &resources.items;
         if self.json {
-            out::json(&json!({ "resources": resources }))?
-        } else if resources.is_empty() {
+            out::json(&resources.json("resources"))?
+        } else if items.is_empty() {
             out::note("no resources")
         } else {
-            out::text(&show(&resources).show())?
+            out::text(&show(items).show())?
         }
-        Ok(Outcome::Success)
+        Ok(resources.outcome("resources"))
     }
 }
 
@@ -78,6 +80,7 @@ fn show(resources: &[Resource]) -> Table<4> {
 #[cfg(test)]
 mod tests {
     use expect_test::expect;
+    use serde_json::json;
 
     use super::*;
 

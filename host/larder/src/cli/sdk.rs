@@ -11,8 +11,8 @@ use larder_author::{self as author, Files};
 
 /// Write the SDK of a language into a project
 ///
-/// `larder new` has written it already. Use this to update it to the version of this program, or for a project that was
-/// copied without it. Replaces files of the same name and leaves all others unchanged.
+/// `larder new` has written it already. Use this for a project that was copied without it; `larder upgrade` updates it.
+/// Replaces files of the same name, also those that you edited, and leaves all others unchanged.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: larder sdk rust      writes the folder larder-provider")]
 pub(super) struct Sdk {

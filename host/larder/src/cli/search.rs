@@ -1,18 +1,16 @@
 //! `larder search`: searches in the resources of a server or a folder.
 
-use std::collections::BTreeSet;
-
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::connection::ConnectionArgs;
 use super::error::CommandError;
 use super::filter::KindParser;
-use super::paging::all_items;
+use super::paging::{AllItems, all_items};
 use super::table::Table;
 use super::team::TeamArg;
 use super::{Outcome, out};
-use larder_client::{ClientError, Page, Search as Query, SearchResult};
+use larder_client::{ClientError, Search as Query, SearchResult};
 
 /// The maximum number of results that a server returns for one search.
 const MAX_RESULTS: u32 = 100;
@@ -55,41 +53,28 @@ impl Search {
             uri_prefix: self.prefix,
             kind: self.kind,
         };
-        let mut incomplete = BTreeSet::new();
         let results = all_items(limit as usize, async |from| {
-            let page = connection.client.search(&query, from).await?;
-            incomplete.extend(incomplete_providers(&page));
-            Ok(page)
+            connection.client.search(&query, from).await
         });
         let results = results.await;
         connection.end().await;
         let results = results.map_err(unsupported)?;
+        let AllItems { items, incomplete } = &results;
         if self.json {
-            out::json(&json!({ "results": results, "incomplete": incomplete }))?
-        } else if results.is_empty() {
+            out::json(&json!({ "results": items, "incomplete": incomplete }))?
+        } else if items.is_empty() {
             out::note("nothing found")
         } else {
-            out::text(&show(&results).show())?
+            out::text(&show(items).show())?
         }
-        if !self.json && !incomplete.is_empty() {
-            let names: Vec<_> = incomplete.into_iter().collect();
-            out::note(&format!(
-                "larder: results may be missing from: {}",
-                names.join(", ")
-            ));
+        if !self.json
+            && let Some(note) = results.note("results")
+        {
+            out::note(&note);
         }
+        // A search is limited by time, so its results need not be complete.
         Ok(Outcome::Success)
     }
-}
-
-/// The providers that did not answer.
-fn incomplete_providers(page: &Page<SearchResult>) -> Vec<String> {
-    let names = page
-        .rest
-        .get("_meta")
-        .and_then(|meta| meta.get("dev.larder/incomplete"));
-    let names = names.and_then(Value::as_array).into_iter().flatten();
-    names.filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
 /// Returns what a server without the method lacks.
@@ -115,6 +100,7 @@ fn show(results: &[SearchResult]) -> Table<3> {
 #[cfg(test)]
 mod tests {
     use expect_test::expect;
+    use larder_client::Page;
 
     use super::*;
 
@@ -125,10 +111,8 @@ mod tests {
                 { "uri": "file:///a.md", "name": "a.md", "title": "A", "excerpt": "about\na\u{1b}[2J" },
                 { "uri": "memo:b", "name": "b" },
             ],
-            "_meta": { "dev.larder/incomplete": ["wiki"] },
         }))
         .unwrap();
-        assert_eq!(incomplete_providers(&page), ["wiki"]);
         expect![[r#"
             URI           NAME  EXCERPT
             file:///a.md  A     about a\u001b[2J

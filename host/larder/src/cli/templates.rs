@@ -1,7 +1,6 @@
 //! `larder templates`: the resource templates of a server or a folder.
 
 use clap::Args;
-use serde_json::json;
 
 use super::connection::ConnectionArgs;
 use super::error::CommandError;
@@ -37,14 +36,15 @@ impl Templates {
         .await;
         connection.end().await;
         let templates = templates?;
+        let items = &templates.items;
         if self.json {
-            out::json(&json!({ "resourceTemplates": templates }))?
-        } else if templates.is_empty() {
+            out::json(&templates.json("resourceTemplates"))?
+        } else if items.is_empty() {
             out::note("no templates")
         } else {
-            out::text(&show(&templates).show())?
+            out::text(&show(items).show())?
         }
-        Ok(Outcome::Success)
+        Ok(templates.outcome("templates"))
     }
 }
 

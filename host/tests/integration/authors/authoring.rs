@@ -1,5 +1,5 @@
 //! Features for authors of providers: which tools are missing, what `larder dev` watches and serves, what `larder
-//! check` finds in a component, and `larder sdk`.
+//! check` finds in a component, `larder sdk` and `larder upgrade`.
 
 use std::fs;
 use std::path::Path;
@@ -225,6 +225,52 @@ fn sdk_writes_what_a_new_project_contains() {
     );
     let output = work_dir.larder("sdk c gone").expect_exit(64);
     assert!(output.contains("cannot read gone"), "{output}");
+}
+
+#[test]
+fn upgrade_keeps_what_was_edited() {
+    let work_dir = WorkDir::with_guests("");
+    let output = work_dir.larder("upgrade").expect_exit(64);
+    assert!(
+        output.contains("run `larder sdk LANGUAGE` once"),
+        "{output}"
+    );
+    work_dir.larder("new notes --lang go").expect_success();
+    let text = work_dir.larder("upgrade notes").expect_success();
+    assert!(text.contains("and no file differs"), "{text}");
+    let record = work_dir.path("notes/larder-provider/larder-sdk.txt");
+    let earlier = fs::read_to_string(&record).unwrap().replace(
+        &format!("version {}", env!("CARGO_PKG_VERSION")),
+        "version 0.0.9",
+    );
+    // The digest of another version of `http.go`, which was edited.
+    let digest = earlier
+        .lines()
+        .find(|line| line.ends_with("/http.go"))
+        .unwrap();
+    let changed = format!("{} larder-provider/http.go", "0".repeat(64));
+    fs::write(&record, earlier.replace(digest, &changed)).unwrap();
+    let work_dir = work_dir.file("notes/larder-provider/http.go", "package larder");
+    let listed = work_dir.larder("upgrade notes --dry-run");
+    assert_eq!(listed.code, Some(1));
+    assert!(!work_dir.path("notes/larder-provider/http.go.new").exists());
+    assert!(
+        listed.stdout.starts_with("the SDK: 0.0.9 -> "),
+        "{}",
+        listed.stdout
+    );
+    assert!(
+        listed
+            .stdout
+            .contains("edited   larder-provider/http.go (kept"),
+        "{}",
+        listed.stdout
+    );
+    assert_eq!(work_dir.larder("upgrade notes").code, Some(1));
+    assert!(work_dir.path("notes/larder-provider/http.go.new").exists());
+    let kept = fs::read_to_string(work_dir.path("notes/larder-provider/http.go"));
+    assert_eq!(kept.unwrap(), "package larder");
+    work_dir.larder("upgrade notes").expect_success();
 }
 
 /// The relative paths below a folder, and the content of the files.

@@ -1,6 +1,7 @@
 //! `larder dev`: grant request files, teams, the provider's log, and saves during a build.
 
 use crate::authors::author::{BUILD_SCRIPT, project};
+use crate::support::harness::component_path;
 use crate::support::process::{RunningProcess, WorkDir};
 
 /// Reads the provider's setting `greeting` from the endpoint.
@@ -194,4 +195,35 @@ fn builds_the_last_save_if_files_change_during_each_build() {
     dev.wait_for_stderr("building project");
     dev.wait_for_stderr("built in");
     drop(work_dir);
+}
+
+/// The second of two failures may have another reason, which a server would only count.
+#[test]
+fn shows_each_failure_of_the_provider() {
+    let work_dir = project("cp ../plugins/trap_nth.wasm output");
+    let guest = component_path("trap_nth");
+    std::fs::copy(guest, work_dir.path("plugins/trap_nth.wasm")).unwrap();
+    let (mut dev, url) = start_dev(&work_dir, "");
+    dev.wait_for_stderr("built in");
+    for _ in 0..3 {
+        work_dir
+            .larder(&format!("read trap://7 --url {url}"))
+            .expect_exit(1);
+        dev.wait_for_stderr("a read of the seventh resource traps");
+    }
+}
+
+#[test]
+fn says_what_is_not_granted() {
+    let work_dir = project("cp ../plugins/interactive.wasm output");
+    let guest = component_path("interactive");
+    std::fs::copy(guest, work_dir.path("plugins/interactive.wasm")).unwrap();
+    let (mut dev, url) = start_dev(&work_dir, "");
+    dev.wait_for_stderr("write `tools = true` and `prompts = true` into project.toml");
+    let work_dir = work_dir.file("project/project.toml", "tools = true\nprompts = true\n");
+    dev.wait_for_stderr("rebuilt in");
+    let tools = work_dir
+        .larder(&format!("tools --url {url}"))
+        .expect_success();
+    assert!(tools.lines().count() > 1, "{tools}");
 }

@@ -10,6 +10,7 @@ use serde_json::json;
 
 use crate::support::harness::{SLOW_WAIT, TestServer, TestServerBuilder, anonymous_call};
 use crate::support::http_server::HttpTestServer;
+use crate::support::process::WorkDir;
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
@@ -206,4 +207,22 @@ async fn a_read_that_joined_another_waits_no_longer_than_for_its_own_call() {
             "{error}"
         );
     }
+}
+
+#[test]
+fn the_command_names_what_is_missing_and_fails() {
+    let config = "[provider.slow]\nsettings = { delay_ms = '3600000' }\n";
+    let work_dir = WorkDir::with_guests("slow@personal echo").file("larder.toml", config);
+    let (_server, url) = work_dir.serve("--plugins plugins --config larder.toml");
+    let output = work_dir.larder(&format!("list --url {url}"));
+    assert_eq!(output.code, Some(1), "{}", output.stderr);
+    let note = "larder: resources may be missing from: slow";
+    assert!(output.stderr.contains(note), "{}", output.stderr);
+    assert!(output.stdout.contains("echo://hello"), "{}", output.stdout);
+    let output = work_dir.larder(&format!("list --json --url {url}"));
+    assert_eq!(output.code, Some(1), "{}", output.stderr);
+    assert_eq!(output.json()["incomplete"], json!(["slow"]));
+    work_dir
+        .larder(&format!("templates --url {url}"))
+        .expect_success();
 }

@@ -1,4 +1,4 @@
-//! A panic of a Rust guest is one log entry with its message.
+//! A panic of a Rust guest is one log entry with its message, and the entry of a timeout says what the guest did.
 
 use crate::support::process::WorkDir;
 
@@ -44,4 +44,15 @@ fn with_the_hook_of_the_sdk_and_a_retry() {
         "{lines:?}"
     );
     assert!(lines[0].contains("the reused guest panics"), "{lines:?}");
+}
+
+/// The test guests have no names of functions.
+#[test]
+fn a_timeout_names_the_functions_that_ran() {
+    let config = "[provider.spin]\nlimits = { timeout = '2s', cpu_time = '30s' }\n";
+    let lines = log_lines("spin", config, &["spin://forever"], "the provider failed");
+    assert!(
+        lines.len() == 1 && lines[0].contains("wasm function"),
+        "{lines:?}"
+    );
 }

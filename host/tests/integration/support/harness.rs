@@ -164,6 +164,7 @@ pub(crate) fn sandbox_config() -> sandbox::Config {
         slots: 16,
         memory: 8 << 30,
         log: 1 << 20,
+        log_each_fault: false,
         compiler,
     }
 }

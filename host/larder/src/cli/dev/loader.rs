@@ -263,6 +263,8 @@ fn configuration(
         // The folders are temporary, so their approvals are not stored permanently.
         team.reconcile.approvals = Approvals::new(&temp.join("state"), plugins);
     }
+    // The second of two crashes may have another reason.
+    config.sandbox.log_each_fault = true;
     // The configuration has no file, because a reload would undo these changes.
     config.file = None;
     let mut log = config.log.clone();

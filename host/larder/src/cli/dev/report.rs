@@ -20,10 +20,26 @@ pub(super) fn print(
         list(provider)
     ))?;
     out::note(&format!("larder: {took}"));
+    if let Some(note) = ungranted_note(name, &provider.ungranted) {
+        out::note(&note);
+    }
     for why in &provider.omitted {
         out::note(&format!("larder: omitted or changed: {why}"));
     }
     Ok(provider.omitted.is_empty())
+}
+
+/// Returns a line about interfaces that the component exports, and that are not offered because nothing grants them.
+fn ungranted_note(name: &ProviderName, ungranted: &[&str]) -> Option<String> {
+    let keys: Vec<_> = ungranted
+        .iter()
+        .map(|key| format!("`{key} = true`"))
+        .collect();
+    (!keys.is_empty()).then(|| {
+        let interfaces = ungranted.join(" and ");
+        let keys = keys.join(" and ");
+        format!("larder: {interfaces} are exported, but not granted: to offer them, write {keys} into {name}.toml")
+    })
 }
 
 fn list(provider: &Provider) -> String {
@@ -62,5 +78,15 @@ mod tests {
         assert_eq!(list.lines().count(), MAX_ITEMS + 2);
         assert!(list.starts_with("  n:0 \\u202e\n"), "{list}");
         assert!(list.ends_with("  … and 2 more\n  n:{x}\n"), "{list}");
+    }
+
+    #[test]
+    fn says_what_is_not_granted() {
+        let name = ProviderName::parse("notes").unwrap();
+        assert_eq!(ungranted_note(&name, &[]), None);
+        let expected = "larder: tools and prompts are exported, but not granted: to offer them, write `tools = true` and \
+                        `prompts = true` into notes.toml";
+        let note = ungranted_note(&name, &["tools", "prompts"]);
+        assert_eq!(note.as_deref(), Some(expected));
     }
 }

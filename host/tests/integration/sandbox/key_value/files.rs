@@ -113,6 +113,43 @@ fn values_can_be_read_while_the_disk_is_full() {
     assert!(!status().contains("cannot be changed"), "{}", status());
 }
 
+/// The state folder is mounted for reading only, in a mount namespace of its own.
+#[test]
+fn values_can_be_read_while_the_state_folder_is_read_only() {
+    let config =
+        "[provider.key_value]\nkey_value = [\"shared\"]\n[admin]\nlisten = \"127.0.0.1:0\"\n";
+    let work_dir = WorkDir::with_guests("key_value").file("larder.toml", config);
+    let call = |url: &str, call: &str| {
+        let read = format!("read key-value://{call} --url {url}");
+        work_dir.larder(&read).stdout
+    };
+    let (server, url) = work_dir.serve("");
+    assert!(call(&url, "set/shared/a/1").starts_with("ok"));
+    server.signal("TERM");
+    server.wait().expect_exit(0);
+    let state = work_dir.path("state/larder");
+    let state = path_arg(&state);
+    let mount = format!("mount --bind {state} {state} && mount -o remount,bind,ro {state}");
+    let args = "serve --listen 127.0.0.1:0";
+    let Some(mut server) = in_mount_namespace(&work_dir, &mount, args) else {
+        return;
+    };
+    let line = server.wait_for_stderr("serving /livez");
+    let admin = line.trim().rsplit("url=").next().unwrap().to_owned();
+    let line = server.wait_for_stderr("serves http://");
+    let url = line
+        .split_whitespace()
+        .find(|word| word.starts_with("http://"))
+        .unwrap();
+    for _ in 0..3 {
+        assert!(call(url, "get/shared/a").contains("Some(\"1\")"));
+        let refused = call(url, "set/shared/a/2");
+        assert!(refused.contains("its file is read-only"), "{refused}");
+    }
+    let status = work_dir.larder(&format!("status --admin {admin}")).stdout;
+    assert!(status.contains("can be read, but not changed"), "{status}");
+}
+
 /// The size of files is limited, so that the first write of the database fails like on a full disk.
 #[tokio::test]
 async fn a_file_whose_creation_failed_is_created_again() {
