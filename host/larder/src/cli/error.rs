@@ -1,14 +1,15 @@
 //! Errors of commands. They determine the exit code.
 
+mod folder;
 #[cfg(feature = "registry")]
 mod registry;
 
 use std::io;
 use std::path::PathBuf;
 
+pub(super) use self::folder::FolderError;
 #[cfg(feature = "registry")]
 pub(super) use self::registry::RegistryCommandError;
-use super::up::FolderError;
 use crate::app::RunError;
 use crate::connect::ConnectError;
 use larder_author::{

@@ -13,7 +13,6 @@ use super::error::CommandError;
 use super::{Outcome, log, out, serve};
 use crate::connect::Client;
 use clients::Choice;
-pub(super) use folders::FolderError;
 use folders::ServedFolders;
 use larder_config::{self as config, AdminAddress, Overrides};
 use larder_mcp::ListenAddress;

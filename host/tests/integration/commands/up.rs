@@ -104,7 +104,7 @@ fn two_servers_run_at_the_same_time() {
     assert_ne!(first, second);
     assert_eq!(
         uris(&work_dir, &first),
-        ["file:///docs/plan.md", "notes:///plan"]
+        ["file:///docs/plan.md", "notes:///plan", "notes://tags"]
     );
     assert!(uris(&work_dir, &second).contains(&"file:///project/code.txt".to_owned()));
 }
@@ -218,7 +218,7 @@ fn configurations_name_built_in_providers() {
     let notes = config.replace("builtin:files", "builtin:notes");
     let work_dir = work_dir.file("larder.toml", &notes);
     eventually_blocking(SLOW_WAIT, "the other provider is served", || {
-        uris(&work_dir, &url) == ["notes:///plan"]
+        uris(&work_dir, &url) == ["notes:///plan", "notes://tags"]
     });
 }
 
