@@ -18,6 +18,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, nice, setrlimit};
 use self::functions::Functions;
 pub(super) use self::output::Output;
 use self::recompilation::functions_for_next_revision;
+use super::function_list;
 use super::unsupported_features::unsupported_features;
 use crate::engine;
 use crate::engine::error::shortened;
@@ -105,7 +106,11 @@ pub fn compile_component(task: &Task, limits: &ProcessLimits) -> Result<(), Chil
     exit_when_stdin_closes().map_err(|error| ChildError::Io("watch stdin", error))?;
     let read = began.elapsed();
     let functions = task.reuse.then(|| Arc::new(Functions::new(known)));
-    let code = precompile(task, &bytes, functions.clone())?;
+    let mut code = precompile(task, &bytes, functions.clone())?;
+    if !task.is_library {
+        let appended = function_list::append(&mut code, &bytes);
+        appended.map_err(|error| ChildError::Invalid(error.to_string()))?;
+    }
     let compile = began.elapsed() - read;
     let (reused, compiled) = functions.as_deref().map_or((0, 0), Functions::counts);
     let mut output = Output {
