@@ -39,6 +39,8 @@ pub(crate) enum Variant {
     SdkReadTool,
     /// A tool of a component, with a fresh guest for each call.
     Tool,
+    /// A function of a component that does not export the contract, with a fresh guest for each call.
+    FunctionTool,
     /// Larder's `read_resource` with a cached response.
     ReadToolCached,
     /// Larder's `read_resource` with a fresh guest for each call.
@@ -51,7 +53,7 @@ pub(crate) enum Variant {
     OtherFresh,
 }
 
-pub(crate) const ALL: [Variant; 16] = [
+pub(crate) const ALL: [Variant; 17] = [
     Variant::Baseline,
     Variant::Sdk,
     Variant::Cached,
@@ -63,6 +65,7 @@ pub(crate) const ALL: [Variant; 16] = [
     Variant::SdkTool,
     Variant::SdkReadTool,
     Variant::Tool,
+    Variant::FunctionTool,
     Variant::ReadToolCached,
     Variant::ReadToolFresh,
     Variant::OtherCached,
@@ -84,6 +87,7 @@ impl Variant {
             Self::SdkTool => "sdk tool",
             Self::SdkReadTool => "sdk read tool",
             Self::Tool => "larder tool",
+            Self::FunctionTool => "function tool",
             Self::ReadToolCached => "read_resource cached",
             Self::ReadToolFresh => "read_resource fresh",
             Self::OtherCached => "other cached",
@@ -103,6 +107,7 @@ impl Variant {
     fn tool(self) -> Option<&'static str> {
         match self {
             Self::SdkTool | Self::Tool => Some(DOCUMENT_TOOL),
+            Self::FunctionTool => Some(FUNCTION_TOOL),
             Self::SdkReadTool | Self::ReadToolCached | Self::ReadToolFresh => Some(READ_TOOL),
             _ => None,
         }
@@ -222,7 +227,8 @@ pub(crate) fn measure(setup: &Setup, plan: Plan, only: &[Variant]) -> Result<Vec
     let with_tools = [
         setup.sized_provider("cached", "")?,
         setup.sized_provider("fresh", "")?,
-        setup.tool_provider("tool")?,
+        setup.tool_provider("tool", "sized_tool")?,
+        setup.tool_provider("function", "function_sized")?,
     ];
     eprintln!("starting the servers");
     let servers = Servers {
@@ -301,7 +307,10 @@ impl Servers {
         match variant {
             Variant::Baseline => None,
             Variant::Sdk | Variant::SdkTool | Variant::SdkReadTool => Some(&self.sdk),
-            Variant::Tool | Variant::ReadToolCached | Variant::ReadToolFresh => Some(&self.tools),
+            Variant::Tool
+            | Variant::FunctionTool
+            | Variant::ReadToolCached
+            | Variant::ReadToolFresh => Some(&self.tools),
             Variant::Cached | Variant::Reused | Variant::Fresh => Some(&self.larder),
             Variant::BareCached | Variant::BareReused | Variant::BareFresh => {
                 self.bare.get(&variant)
@@ -354,8 +363,9 @@ fn start_bare(setup: &Setup) -> Result<BTreeMap<Variant, Server>> {
         .collect()
 }
 
-/// The tool of the guest `sized_tool`, and Larder's own tool.
+/// The tools of the guests `sized_tool` and `function_sized`, and Larder's own tool.
 const DOCUMENT_TOOL: &str = "document";
+const FUNCTION_TOOL: &str = "sized-document";
 const READ_TOOL: &str = "read_resource";
 
 const REUSE: &str = "guests = \"reuse\"";
@@ -370,7 +380,7 @@ fn request(variant: Variant, address: SocketAddr, case: Case) -> Result<RequestS
         Variant::Cached | Variant::OtherCached | Variant::ReadToolCached => {
             case.document.uri("cached")
         }
-        Variant::Tool => case.document.uri("tool"),
+        Variant::Tool | Variant::FunctionTool => case.document.uri("tool"),
         Variant::Reused | Variant::OtherReused => case.document.uri("reused"),
         // The bare server has no configuration, so its guest uses the default authority.
         Variant::BareCached | Variant::BareReused | Variant::BareFresh => {

@@ -74,12 +74,12 @@ impl Setup {
         })
     }
 
-    /// A provider with the tool `document`, which returns a text of any size.
-    pub(crate) fn tool_provider(&self, name: &str) -> Result<ProviderSetup> {
+    /// A provider with a tool that returns a text of any size.
+    pub(crate) fn tool_provider(&self, name: &str, guest: &str) -> Result<ProviderSetup> {
         let config = format!("[provider.{name}]\ntools = true\n");
         Ok(ProviderSetup {
             name: name.to_owned(),
-            component: self.guest("sized_tool")?,
+            component: self.guest(guest)?,
             config,
         })
     }

@@ -90,6 +90,7 @@ const WITHOUT: &[(&str, &[&str])] = &[
         "larder-provider",
         &["larder-core", "larder-sandbox", "wasmtime"],
     ),
+    ("larder-functions", &["larder-model", "tokio", "wasmtime"]),
 ];
 
 /// The repository.

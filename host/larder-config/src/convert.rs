@@ -42,7 +42,7 @@ use self::team::GlobalSettings;
 use self::{without_registries as registries, without_registries as trust};
 use super::file::{self, File, Watch};
 use super::parser::Source;
-use super::value::HumanDuration;
+use super::value::{HumanDuration, function_settings};
 use super::{Config, Diagnostic, Env, Overrides, ParseContext, SecretFiles};
 use larder_core::change_detector;
 use larder_mcp as endpoint;
@@ -184,6 +184,7 @@ pub(super) fn grant_request(
         key_value: raw.key_value.0,
         tools: raw.tools.0,
         prompts: raw.prompts,
+        functions: function_settings(raw.functions, raw.resources),
     }
 }
 

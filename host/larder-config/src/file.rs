@@ -17,9 +17,9 @@ use toml::Spanned;
 
 use super::LogFormat;
 use super::value::{
-    AdminAddress, Approval, ByteSize, ComponentReference, Dir, DurationOrNever, Extension, Host,
-    HumanDuration, KeyValue, Listen, Origin, PageSize, Proxy, Scalar, ServerName, ServerUrl,
-    SettingValue, SocketMode, Tcp, Timestamp, TokenDigest, Tools,
+    AdminAddress, Approval, ByteSize, ComponentReference, Dir, DurationOrNever, Extension,
+    Functions, Host, HumanDuration, KeyValue, Listen, Origin, PageSize, Proxy, Resources, Scalar,
+    ServerName, ServerUrl, SettingValue, SocketMode, Tcp, Timestamp, TokenDigest, Tools,
 };
 
 #[cfg(feature = "cluster")]
@@ -306,6 +306,8 @@ pub(super) struct Provider {
     pub(super) guests: Option<Guests>,
     pub(super) key_value: KeyValue,
     pub(super) tools: Tools,
+    pub(super) functions: Functions,
+    pub(super) resources: Resources,
     pub(super) prompts: bool,
     pub(super) prefix: Option<Spanned<String>>,
     pub(super) index: bool,
@@ -344,6 +346,8 @@ pub(super) struct GrantRequest {
     pub(super) secrets: Vec<String>,
     pub(super) key_value: KeyValue,
     pub(super) tools: Tools,
+    pub(super) functions: Functions,
+    pub(super) resources: Resources,
     pub(super) prompts: bool,
 }
 

@@ -2,6 +2,7 @@
 //! it. Nothing is granted by default. Every limit has a default.
 
 mod ceiling;
+mod functions;
 mod grant_request;
 mod key_value;
 mod own_files;
@@ -19,6 +20,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 pub use self::ceiling::{Bounds, CappedGrant, Ceiling};
+pub use self::functions::{FunctionResource, FunctionSettings, FunctionTool};
 pub use self::grant_request::{ApprovalMode, GrantRequest, grant_lines, ungranted_imports};
 pub use self::key_value::{KeyValueGrant, KeyValueLimits};
 pub use self::own_files::{OwnFile, OwnFileConflict, OwnFiles, resolve_existing};
@@ -125,6 +127,8 @@ pub struct Grant {
     pub tools: ToolGrant,
     /// Whether clients can get the prompts of the provider.
     pub prompts: bool,
+    /// How its functions are offered, if the component does not export the contract.
+    pub functions: FunctionSettings,
     /// Precedes the names of its tools and prompts.
     pub name_prefix: String,
     /// Whether the text of the provider's resources is kept in the full-text index of the team.

@@ -38,9 +38,12 @@ pub enum Rejection {
     ImportMismatch(String),
     /// The component does not export the required interface.
     #[error(
-        "it does not export `larder:provider/resource-provider@0.1.0`, so it is not a provider"
+        "it exports neither `larder:provider/resource-provider@0.1.0` nor functions, so there is nothing to serve"
     )]
     NotAProvider,
+    /// The component exports functions, but none of them can be called. Contains the reasons.
+    #[error("none of its functions can be a tool: {0}")]
+    NoCallableFunction(String),
     /// The component is built for a newer version of the contract.
     #[error(
         "it is built for version {0} of the contract; this host supports {CONTRACT_VERSION}: update larder or rebuild the component with the contract that `larder bindings wit` writes"

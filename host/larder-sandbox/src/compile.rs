@@ -4,6 +4,7 @@ pub(crate) mod cache;
 pub mod child;
 pub(crate) mod compiled_code;
 pub(crate) mod compiler;
+mod function_list;
 pub(crate) mod job;
 pub(crate) mod libraries;
 pub(crate) mod phases;

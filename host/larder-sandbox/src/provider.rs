@@ -10,6 +10,7 @@ mod circuit_breaker;
 mod concurrency_limit;
 mod convert;
 mod fault_history;
+mod functions;
 mod guest_calls;
 mod instrument;
 mod interactive_calls;
@@ -43,7 +44,7 @@ use crate::network::outgoing_http::OutgoingHttp;
 use crate::network::outgoing_tcp::OutgoingTcp;
 use crate::{CompiledComponent, Sandbox};
 use larder_key_value::KeyValueStore;
-use larder_provider::{OptionalInterfaces, ProviderFacts, ProviderParts, SignalSender};
+use larder_provider::{ProviderFacts, ProviderParts, SignalSender};
 use larder_runtime::drain::Drain;
 use larder_runtime::memory_budget::{MemoryCharge, MemoryUse};
 
@@ -102,13 +103,7 @@ fn facts(parts: &ProviderParts, compiled: &CompiledComponent, sandbox: &Sandbox)
         digest: compiled.digest(),
         since: SystemTime::now(),
         metrics: sandbox.metrics().provider(&parts.team, &parts.name),
-        interfaces: OptionalInterfaces {
-            versions: compiled.versions.is_some(),
-            tools: compiled.tools.is_some(),
-            prompts: compiled.prompts.is_some(),
-            search: compiled.search.is_some(),
-            settings: compiled.settings.is_some(),
-        },
+        interfaces: compiled.interfaces(),
         name: parts.name.clone(),
         team: parts.team.clone(),
         grant: parts.grant.clone(),

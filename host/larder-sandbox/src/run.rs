@@ -2,7 +2,9 @@
 
 pub(crate) mod call;
 pub(crate) mod compiled;
+pub(crate) mod contract_exports;
 pub(crate) mod contract_version;
 pub(crate) mod fault;
+pub(crate) mod function_exports;
 pub(crate) mod guest;
 pub(crate) mod reuse;

@@ -47,6 +47,7 @@ mod gateway {
     pub(crate) mod caching;
     mod catalog;
     mod definitions;
+    mod functions;
     mod interfaces;
     mod search;
     mod search_index;

@@ -111,6 +111,8 @@ mod tests {
             key_value = ["shared"]
             env = ["SECRET", "UNSET"]
             settings = { token = "${SECRET}", depth = 3 }
+            functions.get-weather = { description = "The weather.", read_only = true }
+            resources = { "weather://{city}" = "get-weather", "days://{n}" = { function = "days", ttl = "1m" } }
             "#,
             expect![[r#"
                 setting depth = 3
@@ -120,6 +122,8 @@ mod tests {
                 http https://*.example.org *
                 http https://api.example.com GET,HEAD
                 key-value shared
+                resource "days://{n}" from days
+                resource "weather://{city}" from get-weather
                 tcp 10.0.0.5:6379, private
                 tcp db.internal:5432
                 variable SECRET
@@ -133,10 +137,10 @@ mod tests {
         check(
             "priority = 5\nraw_values = true\nlimits.memory = '1GiB'\napprove = 'always'\ndirs = ['gone', '${SECRET}']\nenv = { A = 'b' }",
             expect![[r#"
-                line 1: priority: unknown field `priority`, expected one of `settings`, `env`, `dirs`, `hosts`, `tcp`, `secrets`, `key_value`, `tools`, `prompts`
-                line 2: raw_values: unknown field `raw_values`, expected one of `settings`, `env`, `dirs`, `hosts`, `tcp`, `secrets`, `key_value`, `tools`, `prompts`
-                line 3: limits: unknown field `limits`, expected one of `settings`, `env`, `dirs`, `hosts`, `tcp`, `secrets`, `key_value`, `tools`, `prompts`
-                line 4: approve: unknown field `approve`, expected one of `settings`, `env`, `dirs`, `hosts`, `tcp`, `secrets`, `key_value`, `tools`, `prompts`
+                line 1: priority: unknown field `priority`, expected one of `settings`, `env`, `dirs`, `hosts`, `tcp`, `secrets`, `key_value`, `tools`, `functions`, `resources`, `prompts`
+                line 2: raw_values: unknown field `raw_values`, expected one of `settings`, `env`, `dirs`, `hosts`, `tcp`, `secrets`, `key_value`, `tools`, `functions`, `resources`, `prompts`
+                line 3: limits: unknown field `limits`, expected one of `settings`, `env`, `dirs`, `hosts`, `tcp`, `secrets`, `key_value`, `tools`, `functions`, `resources`, `prompts`
+                line 4: approve: unknown field `approve`, expected one of `settings`, `env`, `dirs`, `hosts`, `tcp`, `secrets`, `key_value`, `tools`, `functions`, `resources`, `prompts`
                 line 5: dirs[0]: there is no folder FOLDER/gone: create it
                 line 5: dirs[1]: there is no folder FOLDER/${SECRET}: create it
                 line 5: dirs[1]: `/` is the guest path of two folders: set a different `guest` for one of them

@@ -27,7 +27,7 @@ pub(crate) struct InputStates {
 
 /// What a state contains.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct InputState {
+pub(crate) struct InputState {
     /// The digest of the component that requested the input.
     pub(crate) component: String,
     /// The state of the provider itself.

@@ -36,7 +36,7 @@ struct FrameStream {
 }
 
 /// What a stream sends in one frame.
-pub(super) enum StreamFrame {
+pub(crate) enum StreamFrame {
     /// One small piece.
     Small(Vec<u8>),
     /// A large piece, with the bytes before and after it.

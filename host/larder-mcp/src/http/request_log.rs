@@ -53,7 +53,7 @@ struct RefusalKind {
 }
 
 /// A request and the known properties of its sender.
-pub(super) struct RequestSource {
+pub(crate) struct RequestSource {
     pub(crate) client: Option<ClientAddress>,
     /// The address of the client, behind trusted proxies.
     pub(crate) peer: Option<IpAddr>,

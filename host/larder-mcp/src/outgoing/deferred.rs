@@ -62,7 +62,7 @@ impl DeferredResponse {
 }
 
 /// The rest of a response that is being sent.
-pub(super) struct UnsentContents {
+pub(crate) struct UnsentContents {
     len: usize,
     /// The encoded pieces.
     ready: VecDeque<Bytes>,

@@ -15,7 +15,7 @@ pub(super) const MAX_STEP: usize = 8 * STEP;
 
 /// Bytes, with their encoding.
 #[derive(Debug, Clone)]
-pub(super) struct OutputChunk {
+pub(crate) struct OutputChunk {
     pub(crate) raw: Bytes,
     pub(crate) encoding: Encoding,
 }

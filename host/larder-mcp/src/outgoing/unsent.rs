@@ -45,7 +45,7 @@ pub(crate) enum Unsent {
 
 /// The rest of some bytes. The memory of sent bytes is released step by step.
 #[derive(Debug)]
-pub(super) struct UnsentBytes {
+pub(crate) struct UnsentBytes {
     rest: Bytes,
     /// The size of the allocation that contains `rest`, and a charge of no bytes for the same caller. `None` if the
     /// allocation is shared or not charged.

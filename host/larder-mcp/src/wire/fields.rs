@@ -15,7 +15,7 @@ const MAX_MEMBERS: usize = 128;
 
 /// An error in the members of an object.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(super) enum BadFields {
+pub(crate) enum BadFields {
     #[error("`{0}` must be an object")]
     NotObject(&'static str),
     #[error("the key `{0}` appears twice")]

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    Access, Dir, Grant, GrantRequest, HostRule, KeyValueGrant, Secrets, TcpRule, ToolGrant,
-    grant_lines,
+    Access, Dir, FunctionSettings, Grant, GrantRequest, HostRule, KeyValueGrant, Secrets, TcpRule,
+    ToolGrant, grant_lines,
 };
 
 /// The maximum of the grants of a team's providers, and the secrets that the providers may receive.
@@ -62,6 +62,7 @@ impl Ceiling {
             allowed.tools = allowed.tools.intersection(&bounds.tools);
             allowed.key_value = allowed.key_value.intersection(bounds.key_value);
             allowed.prompts &= bounds.prompts;
+            bounds.cap_resources(&mut allowed.functions);
         }
         let secrets = grant
             .secrets
@@ -95,6 +96,7 @@ impl Ceiling {
             allowed.tools = allowed.tools.intersection(&bounds.tools);
             allowed.key_value = allowed.key_value.intersection(bounds.key_value);
             allowed.prompts &= bounds.prompts;
+            bounds.cap_resources(&mut allowed.functions);
         }
         let named = std::mem::take(&mut allowed.secrets).into_keys();
         let known = named.filter_map(|name| Some((self.secrets.get(&name)?.clone(), name)));
@@ -107,6 +109,12 @@ impl Ceiling {
 }
 
 impl Bounds {
+    /// A function that is read as a resource is called like a tool.
+    fn cap_resources(&self, functions: &mut FunctionSettings) {
+        let resources = &mut functions.resources;
+        resources.retain(|_, resource| self.tools.allows(&resource.function));
+    }
+
     /// Returns the folder with its canonical path, if the bounds allow it. The canonical path decides, not the
     /// requested name.
     fn canonical_dir(&self, requested: &Dir) -> Option<Dir> {

@@ -4,7 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use super::{Access, Dir, Grant, HostRule, KeyValueGrant, Secret, TcpRule, ToolGrant};
+use super::{
+    Access, Dir, FunctionSettings, Grant, HostRule, KeyValueGrant, Secret, TcpRule, ToolGrant,
+};
 
 /// Whether a component receives requested grants beyond its operator's grant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -37,6 +39,8 @@ pub struct GrantRequest {
     pub tools: ToolGrant,
     /// Whether clients can get its prompts.
     pub prompts: bool,
+    /// How its functions are offered. A function that is read as a resource needs an approval.
+    pub functions: FunctionSettings,
 }
 
 impl GrantRequest {
@@ -61,6 +65,7 @@ impl GrantRequest {
             secrets: secrets.collect(),
             tools: grant.tools.clone(),
             prompts: grant.prompts,
+            functions: grant.functions.clone(),
         }
     }
 
@@ -100,6 +105,7 @@ impl GrantRequest {
             .into_iter()
             .chain(prompts_line(self.prompts && !operator.prompts));
         let secrets = secrets.map(|name| secret_line(name));
+        let resources = resource_lines(&self.functions, &operator.functions);
         let buckets = self.key_value.lines_beyond(operator.key_value);
         dirs.chain(hosts)
             .chain(tcp)
@@ -107,6 +113,7 @@ impl GrantRequest {
             .chain(env)
             .chain(secrets)
             .chain(offers)
+            .chain(resources)
             .collect()
     }
 
@@ -157,6 +164,7 @@ impl GrantRequest {
         grant.key_value = operator.key_value.union(self.key_value);
         grant.tools = operator.tools.union(&self.tools);
         grant.prompts |= self.prompts;
+        grant.functions.add_missing(&self.functions);
         grant
     }
 }
@@ -204,6 +212,21 @@ pub fn grant_lines(grant: &Grant) -> BTreeSet<String> {
         .chain(env)
         .chain(secrets)
         .chain(offers)
+        .chain(resource_lines(
+            &grant.functions,
+            &FunctionSettings::default(),
+        ))
+        .collect()
+}
+
+/// The functions that are read as resources, which is a way to call them.
+fn resource_lines(functions: &FunctionSettings, operator: &FunctionSettings) -> Vec<String> {
+    let resources = functions.resources_beyond(operator);
+    resources
+        .map(|(template, resource)| {
+            let template = quoted(template);
+            format!("resource {template} from {}", quoted(&resource.function))
+        })
         .collect()
 }
 

@@ -22,11 +22,11 @@ use std::time::{Duration, SystemTime};
 
 use parking_lot::Mutex;
 use tempfile::{NamedTempFile, TempDir};
-use wasmtime::component::Component;
 use wasmtime::{Engine, Module};
 
 use self::execution_error::ExecutionError;
 pub(super) use self::map::Code;
+pub(crate) use self::map::ComponentCode;
 use self::seal::{InvalidEntry, Key, VerifiedCode};
 use larder_model::name::Digest;
 use larder_model::size;
@@ -80,7 +80,7 @@ pub(super) struct Cache {
     engine: Engine,
     settings_hash: u64,
     config: Config,
-    components: Pins<Component>,
+    components: Pins<ComponentCode>,
     libraries: Pins<Module>,
 }
 

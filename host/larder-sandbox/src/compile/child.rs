@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Resource, Rlimit, getrlimit, nice, setrlimit};
 
 pub(super) use self::output::Output;
+use super::function_list;
 use super::unsupported_features::unsupported_features;
 use crate::engine;
 use crate::engine::error::shortened;
@@ -86,7 +87,11 @@ pub fn compile_component(task: &Task, limits: &ProcessLimits) -> Result<(), Chil
     let bytes = read(task.size).map_err(|error| ChildError::Io("read the component", error))?;
     exit_when_stdin_closes().map_err(|error| ChildError::Io("watch stdin", error))?;
     let read = began.elapsed();
-    let code = precompile(task, &bytes)?;
+    let mut code = precompile(task, &bytes)?;
+    if !task.is_library {
+        let appended = function_list::append(&mut code, &bytes);
+        appended.map_err(|error| ChildError::Invalid(error.to_string()))?;
+    }
     let compile = began.elapsed() - read;
     write(&code, limits, read, compile).map_err(|error| ChildError::Io("write the code", error))
 }

@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use wasmtime::Module;
-use wasmtime::component::Component;
 
-use super::cache::{CacheEntry, Pin};
+use super::cache::{CacheEntry, ComponentCode, Pin};
 use crate::engine::tier::Tier;
 
 /// The code of a component.
 pub(crate) struct CompiledCode {
-    pub(crate) entry: CacheEntry<Component>,
+    pub(crate) entry: CacheEntry<ComponentCode>,
     /// The libraries that the component imports because they were compiled separately.
     pub(crate) libraries: Vec<CompiledLibrary>,
     pub(crate) tier: Tier,
@@ -18,7 +17,7 @@ pub(crate) struct CompiledCode {
 
 impl CompiledCode {
     /// The code of a component that was compiled with its libraries, or has none.
-    pub(super) fn without_libraries(entry: CacheEntry<Component>, tier: Tier) -> Self {
+    pub(super) fn without_libraries(entry: CacheEntry<ComponentCode>, tier: Tier) -> Self {
         Self {
             entry,
             libraries: Vec::new(),
@@ -35,7 +34,7 @@ pub(crate) struct CompiledLibrary {
 
 /// Keeps the entries of a component and its libraries in the cache.
 pub(crate) struct Pins {
-    _component: Arc<Pin<Component>>,
+    _component: Arc<Pin<ComponentCode>>,
     _libraries: Vec<Arc<Pin<Module>>>,
 }
 

@@ -21,7 +21,7 @@ use wasmtime::Engine;
 use self::process::Input;
 use self::processes::{Processes, RunningJob};
 use self::queue::Queue;
-use super::cache::{self, Cache, CacheEntry, CacheError, Code, Unusable};
+use super::cache::{self, Cache, CacheEntry, CacheError, Code, ComponentCode, Unusable};
 use super::child::Output;
 use super::compiled_code::CompiledCode;
 use super::job::PRIORITIES;
@@ -228,11 +228,11 @@ impl Compiler {
         tiers: &[Tier],
     ) -> Result<Option<CompiledCode>, Rejection> {
         for &tier in tiers {
-            let Some(entry) = self.find(team, tier.key(key)).await? else {
+            let Some(entry) = self.find::<ComponentCode>(team, tier.key(key)).await? else {
                 continue;
             };
             let libraries = match tier {
-                Tier::Split => self.find_libraries(team, &entry.code).await?,
+                Tier::Split => self.find_libraries(team, &entry.code.component).await?,
                 Tier::First | Tier::Optimised => Some(Vec::new()),
             };
             let code = libraries.map(|libraries| CompiledCode {

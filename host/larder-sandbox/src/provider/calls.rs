@@ -175,7 +175,9 @@ impl Provider {
         permit: Permit,
         request: CompletionRequest,
     ) -> Result<Completion, CallError> {
-        if self.compiled.load().completion.is_none() {
+        let compiled = self.compiled.load_full();
+        let contract = compiled.find_contract();
+        if contract.is_none_or(|contract| contract.completion.is_none()) {
             return Ok(Completion::default());
         }
         let request = completion_provider::CompletionRequest {

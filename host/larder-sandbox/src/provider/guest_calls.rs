@@ -47,6 +47,7 @@ impl GuestCall for Describe {
     async fn call(&self, guest: CallableGuest<'_>) -> wasmtime::Result<Self::Output> {
         guest
             .compiled
+            .contract()?
             .load_checked(&mut *guest.store, guest.instance)?
             .call_describe(guest.store)
             .await
@@ -90,6 +91,7 @@ impl GuestCall for List {
     async fn call(&self, guest: CallableGuest<'_>) -> wasmtime::Result<Self::Output> {
         let functions = guest
             .compiled
+            .contract()?
             .resources
             .load(&mut *guest.store, guest.instance)?;
         let page = functions
@@ -121,6 +123,7 @@ impl GuestCall for Templates {
     async fn call(&self, guest: CallableGuest<'_>) -> wasmtime::Result<Self::Output> {
         let functions = guest
             .compiled
+            .contract()?
             .resources
             .load(&mut *guest.store, guest.instance)?;
         functions
@@ -142,6 +145,7 @@ impl GuestCall for MatchUri {
     async fn call(&self, guest: CallableGuest<'_>) -> wasmtime::Result<Self::Output> {
         let functions = guest
             .compiled
+            .contract()?
             .resources
             .load(&mut *guest.store, guest.instance)?;
         functions.call_match_uri(guest.store, self.0.as_str()).await
@@ -153,7 +157,7 @@ impl GuestCall for MatchUri {
 pub(super) struct AnswerMemory(Mutex<Option<MemoryCharge>>);
 
 impl AnswerMemory {
-    fn keep(&self, memory: MemoryCharge) {
+    pub(super) fn keep(&self, memory: MemoryCharge) {
         *self.0.lock() = Some(memory);
     }
 
@@ -199,7 +203,7 @@ impl GuestCall for Read {
             .instance
             .get_typed_func::<(&wit::ReadRequest,), (Self::Output,)>(
                 &mut *guest.store,
-                &guest.compiled.read,
+                &guest.compiled.contract()?.read,
             )?;
         Ok(read.call_async(guest.store, (&self.0,)).await?.0)
     }
@@ -216,7 +220,7 @@ impl GuestCall for Complete {
     }
 
     async fn call(&self, guest: CallableGuest<'_>) -> wasmtime::Result<Self::Output> {
-        let functions = implemented(&guest.compiled.completion)?;
+        let functions = implemented(&guest.compiled.contract()?.completion)?;
         functions
             .load(&mut *guest.store, guest.instance)?
             .call_complete(guest.store, &self.0)
@@ -235,7 +239,7 @@ impl GuestCall for Versions {
     }
 
     async fn call(&self, guest: CallableGuest<'_>) -> wasmtime::Result<Self::Output> {
-        let functions = implemented(&guest.compiled.versions)?;
+        let functions = implemented(&guest.compiled.contract()?.versions)?;
         functions
             .load(&mut *guest.store, guest.instance)?
             .call_versions(guest.store, &self.0)

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 
 use super::Provider;
+use super::functions::FunctionProvider;
 use crate::{CompiledComponent, Sandbox};
 use larder_model::input::Answer;
 use larder_model::policy::Permit;
@@ -32,7 +33,11 @@ impl interface::CompiledComponent for SandboxComponent {
     }
 
     fn into_provider(self: Box<Self>, parts: ProviderParts) -> Arc<dyn interface::Provider> {
-        Arc::new(Provider::new(parts, self.compiled, self.sandbox))
+        let Self { compiled, sandbox } = *self;
+        match compiled.functions().map(|functions| functions.set.clone()) {
+            None => Arc::new(Provider::new(parts, compiled, sandbox)),
+            Some(functions) => Arc::new(FunctionProvider::new(parts, compiled, functions, sandbox)),
+        }
     }
 }
 

@@ -18,7 +18,7 @@ use larder_provider::{
 const MAX_CALL_TIMES: u32 = 3;
 
 /// The freshness of a list if its provider does not say how long it may be reused.
-const NOT_REUSABLE: Freshness = Freshness {
+pub(super) const NOT_REUSABLE: Freshness = Freshness {
     ttl: Duration::ZERO,
     scope: Scope::Everyone,
 };

@@ -4,18 +4,16 @@ use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
-use wasmtime::component::types::ComponentItem;
-use wasmtime::component::{Component, ComponentExportIndex, Instance, InstancePre};
-use wasmtime::{Engine, Precompiled, Store};
+use wasmtime::component::{Component, InstancePre};
+use wasmtime::{Engine, Precompiled};
 
+use super::contract_exports::ContractExports;
 use super::contract_version::{
-    CONTRACT_PACKAGE, UnsupportedContract, check_contract_version, is_compatible, is_offered,
+    CONTRACT_PACKAGE, UnsupportedContract, check_contract_version, is_offered,
 };
+use super::function_exports::FunctionExports;
 use crate::Sandbox;
-use crate::bindings::exports::larder::provider::{
-    completion_provider, prompt_provider, resource_provider, search_provider, settings_provider,
-    tool_provider, version_provider,
-};
+use crate::compile::cache::ComponentCode;
 use crate::compile::compiled_code::{CompiledCode, CompiledLibrary, Pins};
 use crate::compile::libraries::instance_size;
 use crate::engine::error::shortened;
@@ -25,15 +23,10 @@ use crate::guest::state::GuestState;
 use crate::imports::wasi_proposals::refuse_calls;
 use larder_model::name::{Digest, TeamName};
 use larder_provider::{
-    CONTRACT_VERSION, CompileJob, CompilePhases, HashedComponent, Priority, Rejection,
+    CompileJob, CompilePhases, HashedComponent, OptionalInterfaces, Priority, Rejection,
 };
 use larder_runtime::file_fingerprint::FileFingerprint;
 use larder_runtime::metrics::GaugeGuard;
-
-/// The interface that every provider exports.
-const PROVIDER_INTERFACE: &str = "larder:provider/resource-provider@0.1.0";
-/// The interface for tools.
-const TOOL_INTERFACE: &str = "larder:provider/tool-provider@0.1.0";
 
 impl From<UnsupportedContract> for Rejection {
     fn from(unsupported: UnsupportedContract) -> Self {
@@ -54,29 +47,21 @@ pub struct CompiledComponent {
     /// Keeps the entries of the component in the cache.
     _pins: Pins,
     digest: Digest,
-    /// The functions of the required interface.
-    pub(crate) resources: resource_provider::GuestIndices,
-    /// The function `read-resource`, which is called most.
-    pub(crate) read: ComponentExportIndex,
-    /// The functions of `completion-provider`, if the component exports it.
-    pub(crate) completion: Option<completion_provider::GuestIndices>,
-    /// The functions of `version-provider`, if the component exports it.
-    pub(crate) versions: Option<version_provider::GuestIndices>,
-    /// The functions of `tool-provider`, if the component exports it.
-    pub(crate) tools: Option<tool_provider::GuestIndices>,
-    /// The function `call-tool`, if the component exports `tool-provider`.
-    pub(crate) call_tool: Option<ComponentExportIndex>,
-    /// The functions of `prompt-provider`, if the component exports it.
-    pub(crate) prompts: Option<prompt_provider::GuestIndices>,
-    /// The functions of `search-provider`, if the component exports it.
-    pub(crate) search: Option<search_provider::GuestIndices>,
-    /// The functions of `settings-provider`, if the component exports it.
-    pub(crate) settings: Option<settings_provider::GuestIndices>,
+    /// What the host calls.
+    exports: ComponentExports,
     imports: Vec<String>,
     /// Present if the code is to be replaced by optimised code.
     first_tier: Option<GaugeGuard>,
     /// Whether the provider uses other code by now.
     is_replaced: AtomicBool,
+}
+
+/// What the host calls in guests of a component.
+enum ComponentExports {
+    /// The contract.
+    Contract(Box<ContractExports>),
+    /// Other functions, as tools.
+    Functions(FunctionExports),
 }
 
 /// A compiled component from the cache.
@@ -164,40 +149,24 @@ impl Sandbox {
     pub fn link(&self, cached: CachedComponent) -> Result<CompiledComponent, Rejection> {
         let CachedComponent { digest, code } = cached;
         let pins = code.pins();
-        let component = code.entry.code;
+        let ComponentCode {
+            component,
+            functions,
+        } = code.entry.code;
         let (mut imports, exports) = import_and_export_names(&component, &self.engine);
         imports.retain(|name| code.libraries.iter().all(|library| library.name != *name));
         check_names(&imports, &exports)?;
         let pre = self
             .instantiate_pre(&component, &code.libraries)
             .map_err(|error| import_mismatch(&imports, &error))?;
-        let function = |interface: &str, name: &str| {
-            let interface = component.get_export_index(None, interface)?;
-            component.get_export_index(Some(&interface), name)
+        let exports = match functions {
+            None => ComponentExports::Contract(Box::new(ContractExports::find(
+                &component, &pre, &exports,
+            )?)),
+            Some(set) => ComponentExports::Functions(FunctionExports::find(&component, set)?),
         };
         Ok(CompiledComponent {
-            read: function(PROVIDER_INTERFACE, "read-resource").ok_or(Rejection::NotAProvider)?,
-            call_tool: function(TOOL_INTERFACE, "call-tool"),
-            resources: resource_provider::GuestIndices::new(&pre)
-                .map_err(|error| missing_provider_interface(&exports, &error))?,
-            completion: find_optional(&exports, "completion-provider", || {
-                completion_provider::GuestIndices::new(&pre)
-            })?,
-            versions: find_optional(&exports, "version-provider", || {
-                version_provider::GuestIndices::new(&pre)
-            })?,
-            tools: find_optional(&exports, "tool-provider", || {
-                tool_provider::GuestIndices::new(&pre)
-            })?,
-            prompts: find_optional(&exports, "prompt-provider", || {
-                prompt_provider::GuestIndices::new(&pre)
-            })?,
-            search: find_optional(&exports, "search-provider", || {
-                search_provider::GuestIndices::new(&pre)
-            })?,
-            settings: find_optional(&exports, "settings-provider", || {
-                settings_provider::GuestIndices::new(&pre)
-            })?,
+            exports,
             places: Places::of(component.resources_required()),
             library_instances: instances_size(&code.libraries),
             pre,
@@ -226,11 +195,6 @@ impl Sandbox {
     }
 }
 
-/// A function of a guest has the expected name, but another type.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub(super) struct TypeMismatch(String);
-
 impl CompiledComponent {
     /// The digest of the component.
     pub fn digest(&self) -> Digest {
@@ -257,40 +221,37 @@ impl CompiledComponent {
         &self.imports
     }
 
-    /// Loads the functions of the required interface from an instance. Also checks the types of the optional
-    /// interfaces, because Wasmtime can check function types only in an instance.
-    pub(crate) fn load_checked(
-        &self,
-        store: &mut Store<GuestState>,
-        instance: &Instance,
-    ) -> wasmtime::Result<resource_provider::Guest> {
-        let type_mismatch =
-            |error: wasmtime::Error| wasmtime::Error::from(TypeMismatch(shortened(&error)));
-        if let Some(completion) = &self.completion {
-            completion
-                .load(&mut *store, instance)
-                .map_err(type_mismatch)?;
+    /// The functions of the contract. Calls of the contract are made only to components that export it.
+    pub(crate) fn contract(&self) -> wasmtime::Result<&ContractExports> {
+        self.find_contract()
+            .ok_or_else(|| wasmtime::Error::msg("the component does not export the contract"))
+    }
+
+    /// The functions of the contract, if the component exports it.
+    pub(crate) fn find_contract(&self) -> Option<&ContractExports> {
+        match &self.exports {
+            ComponentExports::Contract(contract) => Some(contract),
+            ComponentExports::Functions(_) => None,
         }
-        if let Some(versions) = &self.versions {
-            versions
-                .load(&mut *store, instance)
-                .map_err(type_mismatch)?;
+    }
+
+    /// The optional interfaces that its provider implements.
+    pub(crate) fn interfaces(&self) -> OptionalInterfaces {
+        match &self.exports {
+            ComponentExports::Contract(contract) => contract.interfaces(),
+            ComponentExports::Functions(_) => OptionalInterfaces {
+                tools: true,
+                ..OptionalInterfaces::default()
+            },
         }
-        if let Some(tools) = &self.tools {
-            tools.load(&mut *store, instance).map_err(type_mismatch)?;
+    }
+
+    /// The functions of a component that does not export the contract.
+    pub(crate) fn functions(&self) -> Option<&FunctionExports> {
+        match &self.exports {
+            ComponentExports::Contract(_) => None,
+            ComponentExports::Functions(functions) => Some(functions),
         }
-        if let Some(prompts) = &self.prompts {
-            prompts.load(&mut *store, instance).map_err(type_mismatch)?;
-        }
-        if let Some(search) = &self.search {
-            search.load(&mut *store, instance).map_err(type_mismatch)?;
-        }
-        if let Some(settings) = &self.settings {
-            settings
-                .load(&mut *store, instance)
-                .map_err(type_mismatch)?;
-        }
-        self.resources.load(store, instance).map_err(type_mismatch)
     }
 }
 
@@ -345,32 +306,6 @@ fn check_names(imports: &[String], exports: &[String]) -> Result<(), Rejection> 
     }
 }
 
-fn find_optional<T>(
-    exports: &[String],
-    interface: &str,
-    find: impl FnOnce() -> wasmtime::Result<T>,
-) -> Result<Option<T>, Rejection> {
-    let has = exports.iter().any(|name| {
-        let (name, version) = name.split_once('@').unwrap_or((name, ""));
-        name.strip_prefix(CONTRACT_PACKAGE) == Some(interface)
-            && is_compatible(version, CONTRACT_VERSION)
-    });
-    if has {
-        find().map(Some).map_err(|error| mismatch(&error))
-    } else {
-        Ok(None)
-    }
-}
-
-fn missing_provider_interface(exports: &[String], error: &wasmtime::Error) -> Rejection {
-    let required = format!("{CONTRACT_PACKAGE}resource-provider");
-    if exports.iter().any(|name| name.starts_with(&required)) {
-        mismatch(error)
-    } else {
-        Rejection::NotAProvider
-    }
-}
-
 /// The types of an import differ from those that the host offers.
 fn import_mismatch(imports: &[String], error: &wasmtime::Error) -> Rejection {
     let text = shortened(error);
@@ -381,7 +316,7 @@ fn import_mismatch(imports: &[String], error: &wasmtime::Error) -> Rejection {
     }
 }
 
-fn mismatch(error: &wasmtime::Error) -> Rejection {
+pub(super) fn mismatch(error: &wasmtime::Error) -> Rejection {
     Rejection::Mismatch(shortened(error))
 }
 

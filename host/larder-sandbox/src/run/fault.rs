@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::compiled::TypeMismatch;
+use super::contract_exports::TypeMismatch;
 use crate::engine::error::causes;
 use crate::guest::limits::GrowthLimit;
 use larder_model::policy::Limits;

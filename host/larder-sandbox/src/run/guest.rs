@@ -125,8 +125,11 @@ impl Guest {
             Some(instance) => instance,
             None => self.instantiate().await?,
         };
-        if self.calls_left.is_some() && self.functions.is_none() {
-            self.functions = Some(self.compiled.resources.load(&mut self.store, &instance)?);
+        if self.calls_left.is_some()
+            && self.functions.is_none()
+            && let Some(contract) = self.compiled.find_contract()
+        {
+            self.functions = Some(contract.resources.load(&mut self.store, &instance)?);
         }
         let guest = CallableGuest {
             store: &mut self.store,

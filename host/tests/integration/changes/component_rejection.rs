@@ -118,7 +118,7 @@ async fn a_truncated_component() {
 async fn a_component_without_the_provider_interface() {
     // The smallest component: only the header.
     let expected = expect![
-        "it does not export `larder:provider/resource-provider@0.1.0`, so it is not a provider"
+        "it exports neither `larder:provider/resource-provider@0.1.0` nor functions, so there is nothing to serve"
     ];
     check(
         TestServer::builder("echo").file("bad.wasm", b"\0asm\x0d\0\x01\0"),

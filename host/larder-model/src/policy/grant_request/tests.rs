@@ -1,6 +1,9 @@
 //! Tests of requests for grants.
 
+use std::time::Duration;
+
 use super::*;
+use crate::policy::FunctionResource;
 
 fn dir(host: &str, guest: &str) -> Dir {
     Dir {
@@ -70,6 +73,20 @@ fn request() -> GrantRequest {
         },
         tools: ToolGrant::Names([String::from("b"), String::from("a")].into()),
         prompts: true,
+        functions: functions("get-weather"),
+    }
+}
+
+/// A function that is read as a resource.
+fn functions(function: &str) -> FunctionSettings {
+    let resource = FunctionResource {
+        function: function.into(),
+        mime_type: None,
+        ttl: Duration::ZERO,
+    };
+    FunctionSettings {
+        resources: [("weather://{city}".to_owned(), resource)].into(),
+        ..FunctionSettings::default()
     }
 }
 
@@ -84,6 +101,7 @@ fn each_request_is_one_line() {
         "key-value caller",
         "key-value shared",
         "prompts",
+        "resource \"weather://{city}\" from get-weather",
         "secret token",
         "tcp 10.0.0.5:6379, private",
         "tcp db.internal:5432",
@@ -119,13 +137,16 @@ fn the_operators_grant_has_precedence() {
         env: [("HOME".to_owned(), "/nowhere".to_owned())].into(),
         dirs: vec![dir("/other", "/docs")],
         hosts: vec![rule("*.example.com", None)],
+        functions: functions("get-other"),
         ..Grant::default()
     };
     let lines = request().lines_beyond(&operator);
     assert_eq!(
         lines
             .iter()
-            .filter(|line| line.contains("example.com") || line.contains("/docs"))
+            .filter(|line| ["example.com", "/docs", "weather:"]
+                .iter()
+                .any(|it| line.contains(it)))
             .count(),
         0
     );
@@ -143,6 +164,7 @@ fn the_operators_grant_has_precedence() {
     assert_eq!(docs, ["/other", "/srv/a b"]);
     assert_eq!(grant.hosts.len(), 3);
     assert_eq!(grant.limits, operator.limits);
+    assert_eq!(grant.functions, functions("get-other"));
 }
 
 #[test]

@@ -5,14 +5,18 @@
     reason = "wasmtime cannot check that it has written the file itself"
 )]
 
+use std::fs::File;
 use std::os::fd::AsRawFd as _;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use wasmtime::component::Component;
 use wasmtime::{Engine, Module};
 
 use super::seal::VerifiedCode;
 use super::{Cache, Pins};
+use crate::compile::function_list;
+use larder_functions::{ComponentKind, FunctionSet};
 
 /// What an entry of the cache contains.
 pub(crate) trait Code: Clone + Send + Sync + 'static {
@@ -27,11 +31,24 @@ pub(crate) trait Code: Clone + Send + Sync + 'static {
     fn size(&self) -> u64;
 }
 
-impl Code for Component {
+/// The code of a component, and what the compiler process read from the component.
+#[derive(Clone)]
+pub(crate) struct ComponentCode {
+    pub(crate) component: Component,
+    /// The functions of a component that does not export the contract.
+    pub(crate) functions: Option<Arc<FunctionSet>>,
+}
+
+impl Code for ComponentCode {
     fn map(engine: &Engine, verified: &VerifiedCode) -> wasmtime::Result<Self> {
-        map_file(verified, |path| {
+        let component = map_file(verified, |path| {
             // SAFETY: see `map_file`.
-            unsafe { Self::deserialize_file(engine, path) }
+            unsafe { Component::deserialize_file(engine, path) }
+        })?;
+        let functions = functions(&component, engine, verified.file())?;
+        Ok(Self {
+            component,
+            functions,
         })
     }
 
@@ -40,7 +57,7 @@ impl Code for Component {
     }
 
     fn size(&self) -> u64 {
-        let range = self.image_range();
+        let range = self.component.image_range();
         (range.end.addr() - range.start.addr()) as u64
     }
 }
@@ -61,6 +78,24 @@ impl Code for Module {
         let range = self.image_range();
         (range.end.addr() - range.start.addr()) as u64
     }
+}
+
+/// Returns the functions of a component that does not export the contract. An earlier version of the server stored no
+/// list: then the component is compiled again.
+fn functions(
+    component: &Component,
+    engine: &Engine,
+    file: &File,
+) -> wasmtime::Result<Option<Arc<FunctionSet>>> {
+    let component_type = component.component_type();
+    let exports = component_type.exports(engine).map(|(name, _)| name);
+    if ComponentKind::of(exports) == ComponentKind::Provider {
+        return Ok(None);
+    }
+    let functions = function_list::read(file)?;
+    let functions =
+        functions.ok_or_else(|| wasmtime::Error::msg("the list of its functions is missing"))?;
+    Ok(Some(Arc::new(functions)))
 }
 
 /// Calls `deserialize` with a path to the verified code.

@@ -2,6 +2,7 @@ use std::io::Write as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
 use super::*;
+use crate::compile::function_list;
 use crate::engine;
 use crate::engine::tier::Tier;
 use larder_model::name::TeamName;
@@ -14,7 +15,7 @@ const EMPTY_COMPONENT: &[u8] = b"\0asm\x0d\0\x01\0";
 
 impl Cache {
     /// Finds the entry of a component.
-    fn component(&self, digest: Digest) -> Option<CacheEntry<Component>> {
+    fn component(&self, digest: Digest) -> Option<CacheEntry<ComponentCode>> {
         self.find(digest, &only_team(1 << 30)).unwrap()
     }
 }
@@ -35,10 +36,11 @@ struct TestFolder {
 
 impl TestFolder {
     fn new() -> Self {
-        let code = engine::for_compiling(Tier::Optimised)
+        let mut code = engine::for_compiling(Tier::Optimised)
             .unwrap()
             .precompile_component(EMPTY_COMPONENT)
             .unwrap();
+        function_list::append(&mut code, EMPTY_COMPONENT).unwrap();
         Self {
             folder: tempfile::tempdir().unwrap(),
             code,
@@ -73,7 +75,7 @@ impl TestFolder {
     fn insert(&self, cache: &Cache, digest: Digest) {
         let mut temp_file = cache.temp_file().unwrap();
         temp_file.write_all(&self.code).unwrap();
-        cache.insert::<Component>(digest, temp_file).unwrap();
+        cache.insert::<ComponentCode>(digest, temp_file).unwrap();
     }
 
     /// Asserts that an entry is not used: it is not found, its file is deleted, and a new entry can be added.
@@ -252,7 +254,7 @@ fn rejects_an_entry_of_another_engine() {
     temp_file
         .write_all(&other.precompile_component(EMPTY_COMPONENT).unwrap())
         .unwrap();
-    cache.insert::<Component>(digest, temp_file).unwrap();
+    cache.insert::<ComponentCode>(digest, temp_file).unwrap();
     folder.assert_rejected(&cache, digest);
 }
 
@@ -321,7 +323,7 @@ fn code_that_does_not_fit_beside_code_in_use_is_neither_used_nor_kept() {
     let cache = Cache::open(&config, &engine::for_compiling(Tier::Optimised).unwrap()).unwrap();
     let digests = [b"a", b"b", b"c"].map(|name| Digest::of(name));
     let team = only_team(config.size);
-    let find = |digest| cache.find::<Component>(digest, &team);
+    let find = |digest| cache.find::<ComponentCode>(digest, &team);
     let [a, b, c] = digests.map(|digest| {
         folder.insert(&cache, digest);
         find(digest)

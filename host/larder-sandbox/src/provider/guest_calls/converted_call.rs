@@ -36,7 +36,11 @@ where
     }
 
     async fn before_call(&self, lease: &Lease) -> Option<Self::Output> {
-        self.checks.before(lease).await.err().map(Err)
+        if let Err(error) = self.checks.before(lease).await {
+            return Some(Err(error));
+        }
+        let output = self.guest_call.before_call(lease).await?;
+        Some((self.convert)(lease.config.clone(), output).await)
     }
 
     async fn call(&self, guest: CallableGuest<'_>) -> wasmtime::Result<Self::Output> {

@@ -27,7 +27,7 @@ impl GuestCall for ListTools {
     }
 
     async fn call(&self, guest: CallableGuest<'_>) -> wasmtime::Result<Self::Output> {
-        implemented(&guest.compiled.tools)?
+        implemented(&guest.compiled.contract()?.tools)?
             .load(&mut *guest.store, guest.instance)?
             .call_list_tools(guest.store, self.0.as_deref())
             .await
@@ -59,7 +59,7 @@ impl GuestCall for CallTool {
 
     async fn call(&self, guest: CallableGuest<'_>) -> wasmtime::Result<Self::Output> {
         // If all functions of the interface were loaded, the types of the other functions would be checked too.
-        let call_tool = implemented(&guest.compiled.call_tool)?;
+        let call_tool = implemented(&guest.compiled.contract()?.call_tool)?;
         let function = guest
             .instance
             .get_typed_func::<(&tool_provider::ToolCall,), (Self::Output,)>(
@@ -87,7 +87,7 @@ impl GuestCall for ListPrompts {
     }
 
     async fn call(&self, guest: CallableGuest<'_>) -> wasmtime::Result<Self::Output> {
-        implemented(&guest.compiled.prompts)?
+        implemented(&guest.compiled.contract()?.prompts)?
             .load(&mut *guest.store, guest.instance)?
             .call_list_prompts(guest.store, self.0.as_deref())
             .await
@@ -116,7 +116,7 @@ impl GuestCall for GetPrompt {
     }
 
     async fn call(&self, guest: CallableGuest<'_>) -> wasmtime::Result<Self::Output> {
-        implemented(&guest.compiled.prompts)?
+        implemented(&guest.compiled.contract()?.prompts)?
             .load(&mut *guest.store, guest.instance)?
             .call_get_prompt(guest.store, &self.0)
             .await
@@ -142,7 +142,7 @@ impl GuestCall for CompleteArgument {
     }
 
     async fn call(&self, guest: CallableGuest<'_>) -> wasmtime::Result<Self::Output> {
-        implemented(&guest.compiled.prompts)?
+        implemented(&guest.compiled.contract()?.prompts)?
             .load(&mut *guest.store, guest.instance)?
             .call_complete_argument(guest.store, &self.0)
             .await
@@ -164,7 +164,7 @@ impl GuestCall for Search {
     }
 
     async fn call(&self, guest: CallableGuest<'_>) -> wasmtime::Result<Self::Output> {
-        implemented(&guest.compiled.search)?
+        implemented(&guest.compiled.contract()?.search)?
             .load(&mut *guest.store, guest.instance)?
             .call_search(guest.store, &self.0)
             .await
@@ -182,7 +182,7 @@ impl GuestCall for Settings {
     }
 
     async fn call(&self, guest: CallableGuest<'_>) -> wasmtime::Result<Self::Output> {
-        implemented(&guest.compiled.settings)?
+        implemented(&guest.compiled.contract()?.settings)?
             .load(&mut *guest.store, guest.instance)?
             .call_settings(guest.store)
             .await

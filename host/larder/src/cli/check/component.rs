@@ -11,6 +11,7 @@ use crate::cli::team::TeamArg;
 use crate::cli::{Outcome, guest_stderr, log, out, sanitize, temp_plugins};
 use larder_client::{Client, ClientError, Content, ReadResult};
 use larder_config::{self as config, Config, ConfigError, Overrides};
+use larder_functions::ComponentKind;
 use larder_model::size;
 
 /// The results, as printed with `--json`.
@@ -81,7 +82,8 @@ pub(super) async fn check(
     };
     log::start_quietly(&config.log);
     let app = App::build(config).await?;
-    let checks = run_checks(&app, is_configured).await;
+    let kind = ComponentKind::of_component(&component);
+    let checks = run_checks(&app, kind, is_configured).await;
     app.finish().await;
     let ok = checks.iter().all(|check| check.ok);
     let findings = Findings {
@@ -106,13 +108,13 @@ fn load_for_team(overrides: &Overrides) -> Result<Config, ConfigError> {
     config.over_stdio()
 }
 
-async fn run_checks(app: &App, is_configured: bool) -> Vec<Check> {
+async fn run_checks(app: &App, kind: ComponentKind, is_configured: bool) -> Vec<Check> {
     let served = app.served();
     let mut checks = check_loading(&served);
     let Some(provider) = served.providers.first() else {
         return checks;
     };
-    checks.extend(check_lists(provider, &served.collisions));
+    checks.extend(check_lists(provider, kind, &served.collisions));
     match provider.resources.first() {
         Some(uri) => checks.extend(check_read(app, uri).await),
         None => checks.push(Check::passed("read", nothing_to_read(provider))),
@@ -140,18 +142,33 @@ fn check_loading(served: &ServingReport) -> Vec<Check> {
 }
 
 /// Only one provider is loaded, so each of the collisions is within its own lists.
-fn check_lists(provider: &Provider, collisions: &[String]) -> Vec<Check> {
+fn check_lists(provider: &Provider, kind: ComponentKind, collisions: &[String]) -> Vec<Check> {
     let mut checks = vec![
-        Check::passed("load", "it exports larder:provider/resource-provider"),
+        Check::passed("load", served_as(kind)),
         Check::passed("describe", description(provider)),
         Check::passed("list", provider.counts()),
     ];
     let omitted = provider.omitted.iter();
-    let omitted = omitted.map(|why| Check::failed("list", format!("omitted or changed: {why}")));
+    let omitted = omitted.map(|why| match kind {
+        // A function that cannot be a tool is no mistake: the component may be made for another host.
+        ComponentKind::Functions => Check::passed("list", format!("warning: omitted: {why}")),
+        ComponentKind::Provider | ComponentKind::Unknown => {
+            Check::failed("list", format!("omitted or changed: {why}"))
+        }
+    });
     let collisions = collisions.iter();
     checks.extend(omitted);
     checks.extend(collisions.map(|collision| Check::failed("list", collision)));
     checks
+}
+
+fn served_as(kind: ComponentKind) -> &'static str {
+    match kind {
+        ComponentKind::Functions => "it exports functions, which are served as tools",
+        ComponentKind::Provider | ComponentKind::Unknown => {
+            "it exports larder:provider/resource-provider"
+        }
+    }
 }
 
 fn check_settings(provider: &Provider) -> impl Iterator<Item = Check> {

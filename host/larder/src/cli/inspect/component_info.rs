@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use larder_functions::ComponentKind;
 use larder_sandbox::ProposalImport;
 use serde::Serialize;
 use wasmparser::{ComponentTypeRef, Encoding, Parser, Payload, TypeBounds};
@@ -10,6 +11,8 @@ use wasmparser::{ComponentTypeRef, Encoding, Parser, Payload, TypeBounds};
 pub(in crate::cli) struct ComponentInfo {
     /// `component`, `core module` or `not WebAssembly`.
     pub(in crate::cli) kind: &'static str,
+    /// How the component is served, if it is not rejected: `provider`, `functions` or `unknown`.
+    pub(in crate::cli) served_as: &'static str,
     /// The version of `larder:provider` that the component exports.
     pub(in crate::cli) contract: Option<String>,
     /// The interfaces of the contract that the component exports.
@@ -166,7 +169,13 @@ impl ComponentInfo {
             }
         }
         info.exports.sort();
+        info.served_as = info.component_kind().as_str();
         info
+    }
+
+    /// How the component is served, if it is not rejected.
+    pub(in crate::cli) fn component_kind(&self) -> ComponentKind {
+        ComponentKind::of(self.all_exports.iter().map(String::as_str))
     }
 
     /// Whether the component imports an interface that the host does not provide.

@@ -6,6 +6,7 @@ use crate::app::Provider;
 use crate::cli::check::grants::GrantReport;
 use crate::cli::table::bytes;
 use crate::cli::{guest_stderr, sanitize};
+use larder_functions::ComponentKind;
 
 /// The maximum number of lines per list.
 const MAX_ITEMS: usize = 10;
@@ -49,6 +50,9 @@ pub(super) fn render(findings: &Findings, colour: bool) -> String {
 fn contract(info: &ComponentInfo) -> String {
     match &info.contract {
         Some(version) => format!("larder:provider {version}: {}", info.exports.join(", ")),
+        None if info.component_kind() == ComponentKind::Functions => {
+            "none: its functions are served as tools".into()
+        }
         None => "none: it does not export larder:provider/resource-provider".into(),
     }
 }

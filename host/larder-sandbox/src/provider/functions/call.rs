@@ -1,0 +1,134 @@
+//! The call of a function, with the engine's dynamic values.
+
+use std::sync::{Arc, OnceLock};
+
+use serde_json::Value;
+use wasmtime::component::Val;
+
+use super::arguments;
+use super::outcome::value_size;
+use crate::guest_config::Lease;
+use crate::provider::guest_calls::AnswerMemory;
+use crate::run::guest::{CallableGuest, GuestCall};
+use larder_functions::FunctionSet;
+use larder_model::uri::Uri;
+use larder_provider::CallError;
+use larder_runtime::memory_budget::MemoryCharge;
+
+/// What a function returned; none if it returns nothing.
+pub(super) type FunctionAnswer = Result<FunctionValue, CallError>;
+
+/// The value that a function returned, and whether it belongs to its caller.
+#[derive(Debug)]
+pub(super) struct FunctionValue {
+    pub(super) value: Option<Val>,
+    /// Whether the value may be used only for the caller that received it.
+    pub(super) belongs_to_caller: bool,
+}
+
+/// A call of one function. A resource is read with `IS_READ`: then the call may be repeated.
+pub(super) struct FunctionCall<const IS_READ: bool> {
+    functions: Arc<FunctionSet>,
+    /// The position of the function in the set.
+    index: usize,
+    /// The arguments of a tool, which are converted while the call holds its permits.
+    json: Option<Arc<Value>>,
+    values: OnceLock<Vec<Val>>,
+    subject: String,
+    memory: AnswerMemory,
+}
+
+impl<const IS_READ: bool> FunctionCall<IS_READ> {
+    pub(super) fn of_tool(functions: Arc<FunctionSet>, index: usize, json: Arc<Value>) -> Self {
+        Self {
+            subject: functions.functions[index].tool.clone(),
+            json: Some(json),
+            values: OnceLock::new(),
+            memory: AnswerMemory::default(),
+            functions,
+            index,
+        }
+    }
+
+    pub(super) fn of_resource(
+        functions: Arc<FunctionSet>,
+        index: usize,
+        uri: &Uri,
+        values: Vec<Val>,
+    ) -> Self {
+        Self {
+            subject: uri.to_string(),
+            json: None,
+            values: OnceLock::from(values),
+            memory: AnswerMemory::default(),
+            functions,
+            index,
+        }
+    }
+
+    /// The memory that is charged for the answer.
+    pub(super) fn into_charge(self) -> Option<MemoryCharge> {
+        self.memory.into_charge()
+    }
+}
+
+impl<const IS_READ: bool> GuestCall for FunctionCall<IS_READ> {
+    type Output = FunctionAnswer;
+    const OPERATION: &'static str = if IS_READ { "read" } else { "tool" };
+    const IS_REPEATABLE: bool = IS_READ;
+
+    fn answer_size(answer: &Self::Output) -> usize {
+        let value = answer
+            .as_ref()
+            .ok()
+            .and_then(|answer| answer.value.as_ref());
+        value.map_or(0, value_size)
+    }
+
+    fn restrict_to_caller(answer: &mut Self::Output) {
+        if let Ok(answer) = answer {
+            answer.belongs_to_caller = true;
+        }
+    }
+
+    fn keep_answer_memory(&self, memory: MemoryCharge) {
+        self.memory.keep(memory);
+    }
+
+    fn subject(&self) -> &str {
+        &self.subject
+    }
+
+    /// Converts the arguments. No guest is opened if they do not fit.
+    async fn before_call(&self, _lease: &Lease) -> Option<Self::Output> {
+        let json = self.json.as_ref()?;
+        let function = &self.functions.functions[self.index];
+        match arguments::values(&self.functions.types, &function.parameters, json) {
+            Ok(values) => {
+                // A repeated call has the same arguments.
+                _ = self.values.set(values);
+                None
+            }
+            Err(error) => Some(Err(CallError::Refused(error.to_string()))),
+        }
+    }
+
+    async fn call(&self, guest: CallableGuest<'_>) -> wasmtime::Result<Self::Output> {
+        let exports = guest.compiled.functions();
+        let export = exports.and_then(|functions| functions.exports.get(self.index));
+        let function = export.and_then(|export| guest.instance.get_func(&mut *guest.store, export));
+        let function = function
+            .ok_or_else(|| wasmtime::Error::msg("the component does not export the function"))?;
+        let values = self.values.get().map_or(&[][..], Vec::as_slice);
+        let returns = self.functions.functions[self.index].result.is_some();
+        // The engine replaces the value.
+        let mut results = vec![Val::Bool(false); usize::from(returns)];
+        function
+            .call_async(guest.store, values, &mut results)
+            .await?;
+        Ok(Ok(FunctionValue {
+            value: results.pop(),
+            belongs_to_caller: false,
+        }))
+    }
+}
