@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
+use wasmtime::component::types::ComponentItem;
 use wasmtime::component::{Component, InstancePre};
 use wasmtime::{Engine, Precompiled};
 

@@ -119,7 +119,10 @@ fn an_entry_in_use_is_mapped_once() {
     let (cache, digest) = folder.with_entry(b"a");
     let first = cache.component(digest).unwrap();
     let second = cache.component(digest).unwrap();
-    assert_eq!(first.code.image_range(), second.code.image_range());
+    assert_eq!(
+        first.code.component.image_range(),
+        second.code.component.image_range()
+    );
     let seal = cache.seal_path(&cache.entry_name(digest));
     let then = SystemTime::now() - Duration::from_secs(7200);
     std::fs::File::open(&seal)
@@ -131,7 +134,10 @@ fn an_entry_in_use_is_mapped_once() {
         std::fs::metadata(&seal).unwrap().modified().unwrap() > then,
         "its use is recorded"
     );
-    assert_eq!(first.code.image_range(), third.code.image_range());
+    assert_eq!(
+        first.code.component.image_range(),
+        third.code.component.image_range()
+    );
     // Code that is not used any more is verified and mapped again.
     drop((first, second, third));
     std::fs::write(cache.code_path(&cache.entry_name(digest)), b"damaged").unwrap();

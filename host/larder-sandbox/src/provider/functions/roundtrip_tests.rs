@@ -40,7 +40,7 @@ fn leaf() -> impl Strategy<Value = Shape> {
     ];
     let leaf = prop_oneof![
         Just(Type::Bool),
-        proptest::sample::select(&integers[..]).prop_map(Type::Integer),
+        proptest::sample::select(integers.to_vec()).prop_map(Type::Integer),
         Just(Type::Float32),
         Just(Type::Float64),
         Just(Type::Char),
