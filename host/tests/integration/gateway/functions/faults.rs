@@ -111,7 +111,7 @@ fn many_functions(
     component.section(&lifted);
     let mut exports = ComponentExportSection::new();
     for number in 0..count {
-        exports.export(&format!("f{number}"), ComponentExportKind::Func, 0, None);
+        exports.export(format!("f{number}"), ComponentExportKind::Func, 0, None);
     }
     component.section(&exports);
     component.finish()

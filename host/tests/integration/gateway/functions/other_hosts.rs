@@ -89,6 +89,10 @@ async fn libraries() {
 }
 
 #[tokio::test]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "the server of the test ends with its runtime"
+)]
 async fn fetchers_need_a_grant() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
