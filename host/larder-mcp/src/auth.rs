@@ -1,5 +1,5 @@
 //! Authentication: maps the bearer token of a request to a caller. Tokens are not logged, are not part of an error, and
-//! are not passed on.
+//! are not passed on. It uses `wire`.
 
 // Lifetimes in tokens and in answers of issuers must not overflow.
 #![cfg_attr(not(test), warn(clippy::arithmetic_side_effects))]

@@ -1,7 +1,15 @@
 //! What a client can do for a call of a tool or a prompt: show a form, call its model, name its folders, receive log
 //! messages.
+//!
+//! The modules are what a running request exchanges with its client: messages, requests with their answers,
+//! cancellations, and the encrypted state of a call that waits for input. They use `outgoing` and `wire`.
 
+pub(crate) mod call_stream;
+pub(crate) mod cancellation;
+pub(crate) mod input_state;
+pub(crate) mod peer_replicas;
 mod requests;
+pub(crate) mod sealing;
 
 use std::sync::Arc;
 
@@ -10,13 +18,13 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 
+use self::peer_replicas::PeerReplicas;
 pub(super) use self::requests::{AskError, ClientRequests, DeliveryError, Outcome};
-use super::fields::Fields;
-use super::json_writer::object;
-use super::message::Response;
-use super::peer_replicas::PeerReplicas;
-use super::raw_json::RawJson;
-use super::rpc_error::{INVALID_PARAMS, RpcError};
+use crate::wire::fields::Fields;
+use crate::wire::json_writer::object;
+use crate::wire::message::Response;
+use crate::wire::raw_json::RawJson;
+use crate::wire::rpc_error::{INVALID_PARAMS, RpcError};
 use larder_model::input::{InputMethod, InputRequest};
 use larder_model::interaction::{Interaction, LogMessage, Severity};
 

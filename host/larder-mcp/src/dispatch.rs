@@ -1,6 +1,8 @@
 //! Runs one operation: calls the gateway and writes its result as a JSON-RPC response in the form of the
-//! client's protocol era.
+//! client's protocol era. It charges what it writes to the caller. It uses `era` and the modules that `era` uses, but
+//! neither sessions nor transports.
 
+mod charging;
 mod contents;
 mod definitions;
 mod input;
@@ -14,21 +16,21 @@ use std::sync::Arc;
 use futures_util::FutureExt as _;
 
 use self::results::{Context, ResultMetadata};
-use super::Endpoint;
-use super::call_stream::CancelOnDrop;
-use super::era::{MODERN, declares_version};
-use super::error_message::error;
-use super::json_writer::Object;
-use super::message::{Id, Request};
-use super::method::Operation;
-use super::peer::Peer;
-use super::request_slot::RequestSlot;
-use super::rpc_error::{
+use crate::Endpoint;
+use crate::client_side::call_stream::CancelOnDrop;
+use crate::era::method::Operation;
+use crate::era::peer::Peer;
+use crate::era::request_slot::RequestSlot;
+use crate::era::{MODERN, declares_version};
+use crate::outgoing::waiting_bytes::ChargedResponse;
+use crate::subscribe::subscriptions::Subscriptions;
+use crate::wire::error_message::error;
+use crate::wire::json_writer::Object;
+use crate::wire::message::{Id, Request};
+use crate::wire::rpc_error::{
     DispatchError, INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, MISSING_CLIENT_CAPABILITY,
     RpcError,
 };
-use super::subscriptions::Subscriptions;
-use super::waiting_bytes::ChargedResponse;
 use larder_model::interaction::Severity;
 use larder_model::prompt::ArgumentQuery;
 use larder_model::resource::{Call, Caller};

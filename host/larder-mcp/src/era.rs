@@ -1,14 +1,24 @@
 //! Decides the protocol version of a request from its body; headers must agree with the body. The order of
 //! the checks is part of the protocol: the first check that fails determines the error.
+//!
+//! The modules read a request of each era: its method, parameters, filter and client. They use `subscribe`,
+//! `client_side`, `render` and `wire`.
+
+pub(crate) mod extension;
+mod filter;
+pub(crate) mod method;
+pub(crate) mod parameter_headers;
+pub(crate) mod peer;
+pub(crate) mod request_slot;
 
 use std::borrow::Cow;
 
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
-use super::message::{Params, Request};
-use super::method::Method;
-use super::raw_json::RawJson;
-use super::rpc_error::{
+use self::method::Method;
+use crate::wire::message::{Params, Request};
+use crate::wire::raw_json::RawJson;
+use crate::wire::rpc_error::{
     HEADER_MISMATCH, INVALID_PARAMS, INVALID_REQUEST, RpcError, UNSUPPORTED_PROTOCOL_VERSION, clip,
 };
 

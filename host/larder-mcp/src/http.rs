@@ -1,8 +1,14 @@
-//! Streamable HTTP: one path for both eras. The order of the checks follows the protocol.
+//! Streamable HTTP: one path for both eras. The order of the checks follows the protocol. The modules are connections,
+//! bodies, event streams and the log of requests. They use all other modules of the crate, except `dispatch` and
+//! `render`.
 
+pub(crate) mod body;
+pub(crate) mod connection;
+mod cors;
 mod headers;
 mod legacy;
 mod received_body;
+pub(crate) mod request_log;
 mod response;
 mod restart_delay;
 mod sse;
@@ -11,29 +17,28 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use self::body::{Body, Response};
+use self::connection::ConnectionState;
 use self::headers::{accepts, check_accept, check_content_type, content_length, not_acceptable};
 use self::received_body::{BodyError, ReceivedBody};
 use self::response::{
     cancelled, charged_json, error_response, json, not_allowed, not_found, preflight,
 };
-use super::Endpoint;
-use super::auth::{AuthError, Identity, METADATA};
-use super::body::{Body, Response};
-use super::cancellation::CancellableRequests;
-use super::connection::ConnectionState;
-use super::cors;
-use super::era::{RequestKind, classify, has_modern_version_header};
-use super::message::{self, Id, IncomingMessages, Message, Request as RpcRequest};
+use crate::Endpoint;
+use crate::auth::{AuthError, Identity, METADATA};
+use crate::client_side::cancellation::CancellableRequests;
+use crate::era::{RequestKind, classify, has_modern_version_header};
+use crate::wire::message::{self, Id, IncomingMessages, Message, Request as RpcRequest};
 use bytes::Bytes;
 use http::header::{self, HeaderValue};
 use http::request::Parts;
 use http::{HeaderMap, Method as HttpMethod, Request, StatusCode};
 
-use super::call_stream::{CallStream, StreamItem};
-use super::protocol::{RequestContext, modern};
-use super::request_log::RequestSource;
-use super::request_slot::ConcurrencyLimit;
-use super::rpc_error::{INVALID_REQUEST, RpcError};
+use self::request_log::RequestSource;
+use crate::client_side::call_stream::{CallStream, StreamItem};
+use crate::era::request_slot::ConcurrencyLimit;
+use crate::protocol::{RequestContext, modern};
+use crate::wire::rpc_error::{INVALID_REQUEST, RpcError};
 use larder_model::resource::RequestDetails;
 use larder_model::size;
 use larder_runtime::deadline::with_deadline;

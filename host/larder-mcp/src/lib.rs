@@ -1,6 +1,11 @@
 //! The MCP endpoint: JSON-RPC in both eras of the protocol (modern and legacy), over HTTP and stdio. No other part of
 //! the server implements MCP. The endpoint does not decide what is served: it calls the gateway and serializes the
 //! results.
+//!
+//! Each module may use those that are named after it. In reading order: `http` (transport), `session` (state of legacy
+//! clients), `protocol` (state machine of each era, and stdio), `dispatch` (one operation), `era` (reads requests),
+//! `subscribe` (notifications), `client_side` (exchanges with the client during a call), `auth` (credentials),
+//! `settings`, `render` (entries as JSON), `outgoing` (responses that wait), `wire` (JSON of the protocol).
 
 #![cfg_attr(test, allow(clippy::too_many_lines, reason = "tables are long"))]
 // The future of a connection contains the futures of its requests, down to the engine. To prove that it is `Send`, the
@@ -8,54 +13,21 @@
 #![recursion_limit = "256"]
 
 pub mod auth;
-mod body;
-mod call_stream;
-mod cancellation;
-pub mod catalog_json;
-mod charged_bytes;
-mod charging;
 mod client_side;
-mod connection;
-mod cors;
-mod deferred;
 mod dispatch;
 mod era;
-mod error_message;
-mod escape;
-mod extension;
-mod fields;
-mod filter;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
-mod held_contents;
 mod http;
-mod input_state;
-mod json_writer;
-mod listen;
-mod message;
-mod method;
-mod output;
-mod output_chunk;
-mod parameter_headers;
-mod peer;
-mod peer_replicas;
+mod outgoing;
 mod protocol;
-mod raw_json;
 mod render;
-mod replay;
-mod request_log;
-mod request_slot;
-mod rpc_error;
-mod sealing;
 mod session;
 mod settings;
-mod stdio;
-mod stream_permit;
-mod subscriptions;
+mod subscribe;
 #[cfg(test)]
 mod tests;
-mod unsent;
-mod waiting_bytes;
+mod wire;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -65,11 +37,13 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 
 use self::auth::Authenticator;
-pub use self::body::Body;
-use self::input_state::InputStates;
-use self::request_log::RequestLog;
-pub use self::request_log::RequestLogMode;
-pub use self::sealing::SealingKeys;
+use self::client_side::input_state::InputStates;
+pub use self::client_side::sealing::SealingKeys;
+pub use self::http::body::Body;
+use self::http::request_log::RequestLog;
+pub use self::http::request_log::RequestLogMode;
+use self::outgoing::waiting_bytes::WaitingBytes;
+pub use self::render::catalog_json;
 use self::session::Sessions;
 pub use self::session::{
     FileSessionStore, PeerMessage, PutError, ReplicaName, ReplyAddress, RequestError, SessionKey,
@@ -77,7 +51,6 @@ pub use self::session::{
     StoredSession, StoredValue, Unavailable,
 };
 use self::settings::{FixedSettings, Settings};
-use self::waiting_bytes::WaitingBytes;
 use larder_core::gateway::Gateway;
 use larder_core::telemetry::Telemetry;
 use larder_model::resource::Caller;

@@ -3,23 +3,25 @@
 //!
 //! A transport only frames messages and stores the state of its clients. A transport with a stream of messages in each
 //! direction implements `message_stream::Transport`; stdio is one. Streamable HTTP, where each message is an exchange
-//! of its own, calls the eras directly and keeps the state of legacy clients in sessions.
+//! of its own, calls the eras directly and keeps the state of legacy clients in sessions. The eras use `dispatch`, and
+//! what `dispatch` uses.
 
 mod accepted_request;
 pub(super) mod legacy;
 pub(super) mod message_stream;
 pub(super) mod modern;
 mod notifications;
+mod stdio;
 
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use super::Endpoint;
-use super::cancellation::CancellableRequests;
-use super::message::{Notification, Params};
-use super::method;
-use super::request_slot::ConcurrencyLimit;
-use super::rpc_error::RpcError;
+use crate::Endpoint;
+use crate::client_side::cancellation::CancellableRequests;
+use crate::era::method;
+use crate::era::request_slot::ConcurrencyLimit;
+use crate::wire::message::{Notification, Params};
+use crate::wire::rpc_error::RpcError;
 use http::HeaderMap;
 use larder_model::resource::{Call, Caller, Origin, RequestDetails};
 

@@ -1,11 +1,12 @@
-//! Writes entries, templates and contents as JSON in the form of the protocol.
+//! Writes entries, templates and contents as JSON in the form of the protocol. It uses `wire`.
 
+pub mod catalog_json;
 pub(super) mod definitions;
 pub(super) mod resource_tools;
 
 use serde_json::value::RawValue;
 
-use super::json_writer::{Object, object};
+use crate::wire::json_writer::{Object, object};
 use larder_model::resource::{
     Body, Content, Details, Entry, Icon, Metadata, Role, Template, Theme,
 };

@@ -1,6 +1,6 @@
 //! Sessions of legacy clients. The table is bounded, because every client that can reach the server can open sessions.
 //! With a store, sessions continue after a restart of the server, or at other replicas. Of a session that this process
-//! has not used, only the owner and the size are known.
+//! has not used, only the owner and the size are known. It uses `protocol` and what `protocol` uses, but no transport.
 
 mod eviction;
 mod lifetime;
@@ -19,12 +19,12 @@ use http::StatusCode;
 use parking_lot::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
 
-use super::cancellation::CancellableRequests;
-use super::message::MAX_BATCH;
-use super::protocol::legacy::Client;
-use super::replay::{EventIds, RUN_LENGTH, Replay, ReplayBudget};
-use super::rpc_error::{INTERNAL_ERROR, INVALID_REQUEST, RpcError};
-use super::subscriptions::Subscriptions;
+use crate::client_side::cancellation::CancellableRequests;
+use crate::protocol::legacy::Client;
+use crate::subscribe::replay::{EventIds, RUN_LENGTH, Replay, ReplayBudget};
+use crate::subscribe::subscriptions::Subscriptions;
+use crate::wire::message::MAX_BATCH;
+use crate::wire::rpc_error::{INTERNAL_ERROR, INVALID_REQUEST, RpcError};
 use eviction::{SessionCounts, Victim};
 use larder_model::resource::Caller;
 use larder_runtime::memory_budget::MemoryBudget;

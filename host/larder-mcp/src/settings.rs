@@ -4,7 +4,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::{Config, Extension, RequestLogMode, SERVER_NAME, json_writer};
+use crate::wire::json_writer;
+use crate::{Config, Extension, RequestLogMode, SERVER_NAME};
 use larder_model::resource::Caller;
 use larder_runtime::host_policy::HostPolicy;
 use larder_runtime::trusted_proxies::TrustedProxies;

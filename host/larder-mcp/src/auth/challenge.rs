@@ -8,7 +8,7 @@ use http::header::{self, HeaderValue};
 use http::{HeaderMap, StatusCode};
 
 use super::Oauth;
-use crate::rpc_error::{INTERNAL_ERROR, INVALID_REQUEST, RpcError};
+use crate::wire::rpc_error::{INTERNAL_ERROR, INVALID_REQUEST, RpcError};
 use larder_runtime::metrics::Refusal;
 
 /// Why a request was rejected. The error contains no part of the credential.

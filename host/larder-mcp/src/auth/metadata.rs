@@ -2,7 +2,7 @@
 //! without a credential.
 
 use super::Oauth;
-use crate::json_writer::object;
+use crate::wire::json_writer::object;
 
 /// The name of the metadata below `/.well-known/`.
 pub(crate) const NAME: &str = "oauth-protected-resource";

@@ -11,8 +11,8 @@ use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::json_writer::object;
-use crate::peer_replicas::PeerReplicas;
+use super::peer_replicas::PeerReplicas;
+use crate::wire::json_writer::object;
 use larder_model::input::{InputMethod, InputRequest, InputResponse};
 
 /// How long a client, or its user, may take to answer.
@@ -303,7 +303,7 @@ mod tests {
             replica == "b2"
         }
 
-        fn cancel(&self, _: &crate::message::Id) {}
+        fn cancel(&self, _: &crate::wire::message::Id) {}
     }
 
     #[tokio::test]

@@ -6,12 +6,14 @@ use bytes::Bytes;
 use futures_util::FutureExt as _;
 
 use super::{Context, ResultMetadata};
-use crate::held_contents::{self, HeldContents};
-use crate::json_writer::write_objects;
-use crate::output::Output;
-use crate::rpc_error::RpcError;
-use crate::waiting_bytes::ChargedResponse;
-use crate::{escape, extension, render};
+use crate::era::extension;
+use crate::outgoing::waiting_bytes::ChargedResponse;
+use crate::render;
+use crate::wire::escape;
+use crate::wire::held_contents::{self, HeldContents};
+use crate::wire::json_writer::write_objects;
+use crate::wire::output::Output;
+use crate::wire::rpc_error::RpcError;
 use larder_model::resource::{Body, Content, Contents, ReadResult};
 use larder_model::uri::Uri;
 

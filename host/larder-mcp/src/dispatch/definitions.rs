@@ -2,13 +2,13 @@
 
 use super::input::{Input, InputOutcome, InputSource};
 use super::{Context, ResultMetadata};
-use crate::input_state::Binding;
-use crate::method::RetryableRequest;
-use crate::peer::Peer;
+use crate::client_side::input_state::Binding;
+use crate::era::method::RetryableRequest;
+use crate::era::peer::Peer;
+use crate::era::request_slot::RequestSlot;
+use crate::outgoing::waiting_bytes::ChargedResponse;
 use crate::render::definitions as render;
-use crate::request_slot::RequestSlot;
-use crate::rpc_error::{DispatchError, RpcError};
-use crate::waiting_bytes::ChargedResponse;
+use crate::wire::rpc_error::{DispatchError, RpcError};
 use larder_core::gateway::{PromptCall, ToolRequest};
 use larder_model::input::Answer;
 use larder_model::message::Block;

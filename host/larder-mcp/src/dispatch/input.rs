@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 
 use super::Context;
 use crate::Endpoint;
+use crate::client_side::input_state::Binding;
 use crate::client_side::{AskError, missing_capabilities};
-use crate::input_state::Binding;
-use crate::json_writer::object;
-use crate::method::Answers;
-use crate::peer::Peer;
-use crate::request_slot::RequestSlot;
-use crate::rpc_error::{
+use crate::era::method::Answers;
+use crate::era::peer::Peer;
+use crate::era::request_slot::RequestSlot;
+use crate::wire::json_writer::object;
+use crate::wire::rpc_error::{
     DispatchError, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, MISSING_CLIENT_CAPABILITY,
     RpcError,
 };

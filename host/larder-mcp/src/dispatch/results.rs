@@ -6,13 +6,14 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 
 use super::{ENVELOPE, write_capabilities};
+use crate::Endpoint;
 use crate::era::{LEGACY, MODERN};
-use crate::json_writer::{Object, write_object};
-use crate::message::Id;
-use crate::output::Output;
-use crate::rpc_error::RpcError;
-use crate::waiting_bytes::ChargedResponse;
-use crate::{Endpoint, render};
+use crate::outgoing::waiting_bytes::ChargedResponse;
+use crate::render;
+use crate::wire::json_writer::{Object, write_object};
+use crate::wire::message::Id;
+use crate::wire::output::Output;
+use crate::wire::rpc_error::RpcError;
 use larder_core::gateway::Gateway;
 use larder_model::resource::{
     Call, Completion, Entry, Freshness, Page, ReadResult, Scope, Template,

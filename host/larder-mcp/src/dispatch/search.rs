@@ -1,9 +1,9 @@
 //! The search method of this server, which `larder search` uses. The protocol does not define it.
 
 use super::{Context, ResultMetadata};
+use crate::outgoing::waiting_bytes::ChargedResponse;
 use crate::render;
-use crate::rpc_error::DispatchError;
-use crate::waiting_bytes::ChargedResponse;
+use crate::wire::rpc_error::DispatchError;
 use larder_core::gateway::SearchPage;
 use larder_model::search::SearchQuery;
 

@@ -1,5 +1,5 @@
-use super::super::message::{IncomingMessages, Message, read};
 use super::*;
+use crate::wire::message::{IncomingMessages, Message, read};
 
 const VERSION: &str = r#""io.modelcontextprotocol/protocolVersion":"2026-07-28""#;
 const CAPABILITIES: &str = r#""io.modelcontextprotocol/clientCapabilities":{}"#;
@@ -83,12 +83,12 @@ fn the_first_failed_check_determines_the_error() {
         (
             &future,
             v999,
-            (400, super::super::rpc_error::UNSUPPORTED_PROTOCOL_VERSION),
+            (400, crate::wire::rpc_error::UNSUPPORTED_PROTOCOL_VERSION),
         ),
         (
             &future,
             &[],
-            (400, super::super::rpc_error::UNSUPPORTED_PROTOCOL_VERSION),
+            (400, crate::wire::rpc_error::UNSUPPORTED_PROTOCOL_VERSION),
         ),
         (&list, &HEADERS[1..], (400, HEADER_MISMATCH)),
         (&list, &HEADERS[..1], (400, HEADER_MISMATCH)),
@@ -127,7 +127,7 @@ fn rejects_legacy_methods_in_modern_requests() {
         let headers = [HEADERS[0], ("mcp-method", method)];
         assert_eq!(
             classify_text(&modern_request(method, ""), Some(&headers)),
-            Err((404, super::super::rpc_error::METHOD_NOT_FOUND)),
+            Err((404, crate::wire::rpc_error::METHOD_NOT_FOUND)),
             "{method}"
         );
     }

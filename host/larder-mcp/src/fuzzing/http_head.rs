@@ -17,7 +17,7 @@ use tokio::net::UnixStream;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::auth::{self, Authenticator, Token};
-use crate::connection::{ConnectionState, serve};
+use crate::http::connection::{ConnectionState, serve};
 use crate::{Config, Endpoint, RequestLogMode};
 
 /// How long a connection may take to end after the client has sent everything. The clock advances only while both sides

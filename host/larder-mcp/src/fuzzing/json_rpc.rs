@@ -4,11 +4,11 @@ use larder_model::name::Teams;
 use larder_model::resource::Caller;
 use serde_json::Value;
 
+use crate::era::method::{Method, Operation, ParsedRequest, new_call};
 use crate::era::{RequestKind, classify};
-use crate::error_message::error;
-use crate::message::{self, Id, IncomingMessages, MAX_BATCH, Message, Params, Request};
-use crate::method::{Method, Operation, ParsedRequest, new_call};
-use crate::rpc_error::RpcError;
+use crate::wire::error_message::error;
+use crate::wire::message::{self, Id, IncomingMessages, MAX_BATCH, Message, Params, Request};
+use crate::wire::rpc_error::RpcError;
 
 /// Reads an HTTP body or a line of stdio, and the parameters of the requests in it.
 pub fn json_rpc(data: &[u8]) {

@@ -2,7 +2,7 @@
 
 use http::{HeaderMap, StatusCode, header};
 
-use crate::rpc_error::{INVALID_REQUEST, RpcError};
+use crate::wire::rpc_error::{INVALID_REQUEST, RpcError};
 
 /// Requires that the client accepts JSON responses.
 pub(super) fn check_accept(headers: &HeaderMap) -> Result<(), RpcError> {

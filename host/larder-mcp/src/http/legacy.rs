@@ -7,21 +7,22 @@ use futures_util::FutureExt as _;
 use http::header::{HeaderName, HeaderValue};
 use http::{HeaderMap, StatusCode};
 
+use super::RequestHead;
+use super::body::{Body, Response};
 use super::headers::{accepts, not_acceptable};
 use super::response::{cancelled, charged_json, empty, error_response, json};
-use super::{RequestHead, sse};
+use super::sse;
 use crate::Endpoint;
 use crate::auth::Identity;
-use crate::body::{Body, Response};
-use crate::call_stream::{CallStream, StreamItem};
+use crate::client_side::call_stream::{CallStream, StreamItem};
 use crate::era::{check_legacy_header, declares_version, has_modern_version_header};
-use crate::message::{Id, Message, Params, Request};
+use crate::outgoing::unsent::Unsent;
 use crate::protocol::{AcceptedRequest, RequestContext, legacy};
-use crate::replay::{MissedNotifications, RequestStream, ResumePoint, StreamPosition};
-use crate::rpc_error::{INTERNAL_ERROR, RpcError};
 use crate::session::{RemoteItem, RemoteStream, Session};
-use crate::stream_permit::StreamPermit;
-use crate::unsent::Unsent;
+use crate::subscribe::replay::{MissedNotifications, RequestStream, ResumePoint, StreamPosition};
+use crate::subscribe::stream_permit::StreamPermit;
+use crate::wire::message::{Id, Message, Params, Request};
+use crate::wire::rpc_error::{INTERNAL_ERROR, RpcError};
 
 const SESSION_HEADER: HeaderName = HeaderName::from_static("mcp-session-id");
 

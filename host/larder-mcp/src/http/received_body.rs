@@ -10,8 +10,8 @@ use http_body::Body as _;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 
 use super::RequestBody;
-use crate::rpc_error::{INVALID_REQUEST, RpcError};
-use crate::waiting_bytes::{FREE_BYTES, WaitingBytes};
+use crate::outgoing::waiting_bytes::{FREE_BYTES, WaitingBytes};
+use crate::wire::rpc_error::{INVALID_REQUEST, RpcError};
 use larder_model::resource::Caller;
 use larder_model::size;
 use larder_runtime::memory_budget::{ChargeError, MemoryCharge};

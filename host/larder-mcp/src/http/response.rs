@@ -3,14 +3,15 @@
 use http::header::{self, HeaderValue};
 use http::{HeaderMap, StatusCode};
 
-use super::{PATH, sse};
-use crate::body::{Body, Response};
-use crate::cors;
-use crate::error_message::error;
-use crate::json_writer::object;
-use crate::message::Id;
-use crate::rpc_error::{INVALID_REQUEST, RpcError};
-use crate::waiting_bytes::ChargedResponse;
+use super::PATH;
+use super::body::{Body, Response};
+use super::cors;
+use super::sse;
+use crate::outgoing::waiting_bytes::ChargedResponse;
+use crate::wire::error_message::error;
+use crate::wire::json_writer::object;
+use crate::wire::message::Id;
+use crate::wire::rpc_error::{INVALID_REQUEST, RpcError};
 
 /// The response to the request with this id.
 pub(super) fn charged_json(id: &Id, response: ChargedResponse) -> Response {

@@ -4,8 +4,8 @@
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
+use super::connection::MAX_CLOSING_TIME;
 use crate::Endpoint;
-use crate::connection::MAX_CLOSING_TIME;
 
 /// For clients that another replica serves, and for clients that try again until they succeed. Such clients should not
 /// reconnect while the stopping server still accepts connections.

@@ -8,17 +8,17 @@ use http::header::{self, HeaderName, HeaderValue};
 use futures_util::{Stream, StreamExt as _, stream};
 use tokio_util::sync::CancellationToken;
 
+use super::body::{Body, Response, StreamFrame};
 use super::restart_delay;
 use crate::Endpoint;
 use crate::auth::Identity;
-use crate::body::{Body, Response, StreamFrame};
-use crate::call_stream::{CallStream, StreamItem};
+use crate::client_side::call_stream::{CallStream, StreamItem};
+use crate::outgoing::waiting_bytes::{ChargedResponse, FREE_BYTES, SharedResponse};
 use crate::protocol::modern::ListenStream;
 use crate::protocol::{NotificationMessage, Notifications};
-use crate::replay::{LogPosition, StreamReader};
 use crate::session::{RemoteItem, RemoteStream, Session};
-use crate::stream_permit::StreamPermit;
-use crate::waiting_bytes::{ChargedResponse, FREE_BYTES, SharedResponse};
+use crate::subscribe::replay::{LogPosition, StreamReader};
+use crate::subscribe::stream_permit::StreamPermit;
 
 /// How long a disconnected client should wait before it reconnects, in milliseconds.
 const RECONNECT_DELAY_MS: u32 = 1_000;

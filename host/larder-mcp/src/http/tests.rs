@@ -1,7 +1,7 @@
-use super::super::method;
 use super::*;
-use crate::peer::Peer;
-use crate::request_slot::RequestSlot;
+use crate::era::method;
+use crate::era::peer::Peer;
+use crate::era::request_slot::RequestSlot;
 use larder_model::resource::Call;
 
 /// A future that takes an argument by value, or awaits another future by value, stores it twice. A few such futures in

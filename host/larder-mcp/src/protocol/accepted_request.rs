@@ -7,15 +7,15 @@ use futures_util::FutureExt as _;
 
 use super::RequestContext;
 use crate::Endpoint;
-use crate::call_stream::{CallMessages, CallStream};
-use crate::cancellation::CancellableRequest;
-use crate::message::{Id, Request};
-use crate::method::{Method, Operation, ParsedRequest};
-use crate::parameter_headers;
-use crate::peer::Peer;
-use crate::request_slot::RequestSlot;
-use crate::rpc_error::RpcError;
-use crate::waiting_bytes::ChargedResponse;
+use crate::client_side::call_stream::{CallMessages, CallStream};
+use crate::client_side::cancellation::CancellableRequest;
+use crate::era::method::{Method, Operation, ParsedRequest};
+use crate::era::parameter_headers;
+use crate::era::peer::Peer;
+use crate::era::request_slot::RequestSlot;
+use crate::outgoing::waiting_bytes::ChargedResponse;
+use crate::wire::message::{Id, Request};
+use crate::wire::rpc_error::RpcError;
 use larder_model::resource::{Call, Caller};
 
 /// A request that is ready to run. This value is small: the future of the request, which is large, exists only while

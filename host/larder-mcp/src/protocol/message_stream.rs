@@ -10,18 +10,19 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::time::Sleep;
 use tokio_util::sync::CancellationToken;
 
+use super::legacy;
+use super::modern;
 use super::{
-    AcceptedRequest, ConcurrencyLimit, NotificationMessage, Notifications, RequestContext, legacy,
-    modern,
+    AcceptedRequest, ConcurrencyLimit, NotificationMessage, Notifications, RequestContext,
 };
 use crate::Endpoint;
-use crate::cancellation::{CancellableRequest, CancellableRequests};
+use crate::client_side::cancellation::{CancellableRequest, CancellableRequests};
 use crate::era::{RequestKind, classify};
-use crate::error_message::error;
-use crate::message::{self, IncomingMessages, Message, Request};
-use crate::replay::LogPosition;
-use crate::rpc_error::RpcError;
-use crate::unsent::UnsentMessage;
+use crate::outgoing::unsent::UnsentMessage;
+use crate::subscribe::replay::LogPosition;
+use crate::wire::error_message::error;
+use crate::wire::message::{self, IncomingMessages, Message, Request};
+use crate::wire::rpc_error::RpcError;
 
 /// Maximum number of requests that run concurrently. Further requests wait.
 const MAX_RUNNING: usize = 64;

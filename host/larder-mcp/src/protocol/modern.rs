@@ -7,14 +7,14 @@ use http::StatusCode;
 
 use super::{AcceptedRequest, RequestContext};
 use crate::Endpoint;
-use crate::cancellation::CancellableRequest;
-use crate::json_writer::object;
-use crate::listen::{ListenFilter, ListenSubscription};
-use crate::message::{Id, Request};
-use crate::method::{self, Method};
-use crate::peer::Peer;
-use crate::rpc_error::RpcError;
-use crate::stream_permit::StreamPermit;
+use crate::client_side::cancellation::CancellableRequest;
+use crate::era::method::{self, Method};
+use crate::era::peer::Peer;
+use crate::subscribe::listen::{ListenFilter, ListenSubscription};
+use crate::subscribe::stream_permit::StreamPermit;
+use crate::wire::json_writer::object;
+use crate::wire::message::{Id, Request};
+use crate::wire::rpc_error::RpcError;
 use larder_model::resource::Call;
 
 /// Accepts a request other than `subscriptions/listen`.

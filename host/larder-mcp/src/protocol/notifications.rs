@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use super::legacy::Client;
 use crate::Endpoint;
-use crate::extension::ContentUpdates;
-use crate::listen::notification;
-use crate::replay::{LogPosition, NotificationLog};
-use crate::subscriptions::Subscriptions;
+use crate::era::extension::ContentUpdates;
+use crate::subscribe::listen::notification;
+use crate::subscribe::replay::{LogPosition, NotificationLog};
+use crate::subscribe::subscriptions::Subscriptions;
 use larder_core::catalog::Change;
 
 /// The notifications of a legacy client from one position of its log.

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::super::json_writer::{Object, object};
 use super::{KIND_KEY, entry, icon, meta, role_name, text_or_blob};
+use crate::wire::json_writer::{Object, object};
 use larder_core::catalog::{OfferedPrompt, OfferedTool};
 use larder_model::message::{Annotations, Block, BlockValue, EmbeddedResource, Media};
 use larder_model::prompt::{Argument, PromptResult};

@@ -1,9 +1,9 @@
 //! Writes the results of the server's own tools. Entries are shorter than in lists: for example, models do not use
 //! icons.
 
-use super::super::json_writer::Object;
-use super::super::output::WrittenOutput;
 use super::{entry_summary, text_or_blob};
+use crate::wire::json_writer::Object;
+use crate::wire::output::WrittenOutput;
 use larder_model::resource::{Body, Content, Entry, ReadResult, Template};
 use larder_model::uri::Uri;
 

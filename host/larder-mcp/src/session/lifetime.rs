@@ -7,9 +7,9 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
 
 use super::{MAX_REQUESTS, Session, SessionLink, Usage};
-use crate::cancellation::CancellableRequests;
+use crate::client_side::cancellation::CancellableRequests;
 use crate::protocol::legacy::Client;
-use crate::replay::Replay;
+use crate::subscribe::replay::Replay;
 use larder_model::resource::Caller;
 
 impl<W> Session<W> {

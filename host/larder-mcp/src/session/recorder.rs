@@ -10,8 +10,8 @@ use tokio_util::sync::CancellationToken;
 use super::storage::Storage;
 use super::store::{SessionKey, SessionOwner, SessionRecord};
 use crate::protocol::legacy::Client;
-use crate::replay::{EventIds, NotificationLog};
-use crate::subscriptions::{SubscriptionStorage, Subscriptions};
+use crate::subscribe::replay::{EventIds, NotificationLog};
+use crate::subscribe::subscriptions::{SubscriptionStorage, Subscriptions};
 use larder_model::name::Digest;
 
 /// Stores one session.

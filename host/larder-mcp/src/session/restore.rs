@@ -13,9 +13,9 @@ use super::store::{SessionKey, SessionOwner, SessionRecord, SessionStore};
 use super::{RUN_LENGTH, Session, Sessions, random_id};
 use crate::Endpoint;
 use crate::protocol::legacy::Client;
-use crate::replay::{EarlierEvents, Replay};
-use crate::rpc_error::RpcError;
-use crate::subscriptions::Subscriptions;
+use crate::subscribe::replay::{EarlierEvents, Replay};
+use crate::subscribe::subscriptions::Subscriptions;
+use crate::wire::rpc_error::RpcError;
 use larder_model::resource::Caller;
 use larder_model::uri::Uri;
 

@@ -33,7 +33,7 @@ use super::store::{
     SessionKey, SessionRecord, SharedSessionStore, StoreEntry, StoredValue, Unavailable,
 };
 use super::stored_bytes::StoredBytes;
-use crate::sealing::SealingKeys;
+use crate::client_side::sealing::SealingKeys;
 use larder_runtime::drain::Drain;
 use larder_runtime::log_limit::{Repeats, Suppressor};
 

@@ -3,12 +3,12 @@
 
 use crate::Endpoint;
 use crate::era::declares_version;
-use crate::error_message::error;
-use crate::message::{Message, Request};
-use crate::peer::Peer;
+use crate::era::peer::Peer;
+use crate::outgoing::waiting_bytes::{ChargedArray, ChargedResponse};
 use crate::protocol::{AcceptedRequest, RequestContext};
-use crate::rpc_error::{INVALID_REQUEST, RpcError};
-use crate::waiting_bytes::{ChargedArray, ChargedResponse};
+use crate::wire::error_message::error;
+use crate::wire::message::{Message, Request};
+use crate::wire::rpc_error::{INVALID_REQUEST, RpcError};
 use larder_model::resource::Caller;
 
 /// A batch that was accepted.

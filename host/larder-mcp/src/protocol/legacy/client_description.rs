@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::message::Request;
+use crate::wire::message::Request;
 
 /// Maximum size of each part in bytes. A larger part is omitted.
 const MAX_BYTES: usize = 16 << 10;

@@ -7,9 +7,9 @@ use super::SharedSessions;
 use super::message::{Content, split_answer};
 use super::recorder::SharedRecorder;
 use crate::client_side::Outcome;
-use crate::message::Id;
-use crate::peer_replicas::PeerReplicas;
+use crate::client_side::peer_replicas::PeerReplicas;
 use crate::session::store::{ReplicaName, SessionKey};
+use crate::wire::message::Id;
 
 /// The connection of an open session to the other replicas.
 pub(crate) struct SessionLink {

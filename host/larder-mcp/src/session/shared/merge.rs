@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use crate::session::store::SessionRecord;
-use crate::subscriptions::StoredSubscription;
+use crate::subscribe::subscriptions::StoredSubscription;
 use larder_model::name::Digest;
 
 /// The subscribed URIs, and whether each was subscribed to through the extension; and the level of log messages.

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use super::SharedSessions;
 use super::message::{Content, Message};
-use crate::message::Id;
-use crate::raw_json::RawJson;
 use crate::session::Session;
 use crate::session::store::{PeerMessage, ReplyAddress, SessionKey};
+use crate::wire::message::Id;
+use crate::wire::raw_json::RawJson;
 
 /// Maximum number of bytes of incomplete answers.
 const MAX_PARTIAL_BYTES: usize = 16 << 20;

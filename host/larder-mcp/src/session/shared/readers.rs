@@ -10,9 +10,9 @@ use tokio::sync::Mutex;
 
 use super::SharedSessions;
 use super::message::{Piece, ReadRequest};
-use crate::replay::{NoStream, StreamReader};
+use crate::outgoing::unsent::UnsentParts;
 use crate::session::store::SessionKey;
-use crate::unsent::UnsentParts;
+use crate::subscribe::replay::{NoStream, StreamReader};
 
 /// How long a request for a piece waits for a message.
 pub(super) const POLL_TIMEOUT: Duration = Duration::from_secs(5);

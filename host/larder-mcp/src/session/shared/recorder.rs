@@ -12,7 +12,7 @@ use super::merge::{SharedPart, merged};
 use super::{OpenedSession, SharedSessions, instant_of};
 use crate::session::Session;
 use crate::session::store::{PutError, SessionKey, SessionOwner, SessionRecord, StoreEntry};
-use crate::subscriptions::{SubscriptionStorage, Subscriptions};
+use crate::subscribe::subscriptions::{SubscriptionStorage, Subscriptions};
 use larder_model::name::Digest;
 
 /// How often a change is merged with changes of others before it waits for the next attempt.

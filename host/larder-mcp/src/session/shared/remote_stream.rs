@@ -6,10 +6,10 @@ use std::time::Duration;
 use super::SharedSessions;
 use super::message::{CallerText, Content, Piece, ReadRequest};
 use super::readers::POLL_TIMEOUT;
-use crate::replay::{NoStream, StreamPosition, replica_of};
-use crate::rpc_error::RpcError;
 use crate::session::store::{ReplicaName, RequestError};
 use crate::session::{Session, random_id};
+use crate::subscribe::replay::{NoStream, StreamPosition, replica_of};
+use crate::wire::rpc_error::RpcError;
 use larder_model::resource::Caller;
 
 /// How long the other replica may take for a piece.

@@ -9,11 +9,11 @@ use super::recorder::SharedRecorder;
 use super::{Head, OpenedSession, SharedSessions, instant_of};
 use crate::Endpoint;
 use crate::protocol::legacy::Client;
-use crate::replay::{EarlierEvents, Replay};
-use crate::rpc_error::RpcError;
 use crate::session::store::{SessionKey, SessionOwner, SessionRecord};
 use crate::session::{EarlierSession, Session, Sessions, random_id};
-use crate::subscriptions::Subscriptions;
+use crate::subscribe::replay::{EarlierEvents, Replay};
+use crate::subscribe::subscriptions::Subscriptions;
+use crate::wire::rpc_error::RpcError;
 use larder_model::resource::Caller;
 use larder_model::uri::Uri;
 
@@ -98,7 +98,7 @@ impl SharedSessions {
         let random = random_id()?;
         Ok(format!(
             "{}{}",
-            &random[..crate::replay::RUN_LENGTH],
+            &random[..crate::subscribe::replay::RUN_LENGTH],
             self.store.replica()
         ))
     }

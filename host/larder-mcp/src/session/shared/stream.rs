@@ -7,9 +7,9 @@ use super::SessionLink;
 use super::message::Content;
 use super::recorder::SyncState;
 use super::restore::earlier_events;
-use crate::replay::replica_of;
 use crate::session::Session;
 use crate::session::store::ReplicaName;
+use crate::subscribe::replay::replica_of;
 
 /// How long the replica that had the stream may take to store the state of the client.
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(2);

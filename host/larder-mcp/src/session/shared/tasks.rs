@@ -9,7 +9,7 @@ use tokio::time::MissedTickBehavior;
 
 use super::SharedSessions;
 use crate::Endpoint;
-use crate::sealing::SealingKeys;
+use crate::client_side::sealing::SealingKeys;
 use crate::session::store::{SessionKey, SharedSessionStore, StoreChange};
 use crate::session::{Session, Sessions};
 use larder_runtime::drain::{Drain, SupervisedTask};

@@ -4,13 +4,13 @@ use async_trait::async_trait;
 
 use super::restore::earlier_events;
 use super::*;
-use crate::replay::Replay;
 use crate::session::Sessions;
 use crate::session::store::{
     PeerMessage, PutError, ReplicaName, ReplyAddress, RequestError, StoreChange,
 };
 use crate::session::tests::client_with as client;
-use crate::subscriptions::Subscriptions;
+use crate::subscribe::replay::Replay;
+use crate::subscribe::subscriptions::Subscriptions;
 use larder_core::catalog;
 use larder_model::name::{TeamName, Teams};
 use larder_model::resource::Caller;
@@ -163,7 +163,7 @@ impl Replica {
     }
 
     async fn subscribe(&self, uri: &str) -> bool {
-        let added = crate::subscriptions::StoredSubscription {
+        let added = crate::subscribe::subscriptions::StoredSubscription {
             uri: uri.into(),
             with_content: false,
             states: vec![],

@@ -10,7 +10,7 @@ use std::time::SystemTime;
 
 use super::record::MAX_RECORD_BYTES;
 use super::{SessionKey, SessionRecord, StoredSession};
-use crate::sealing::SealingKey;
+use crate::client_side::sealing::SealingKey;
 use larder_runtime::private_files::{
     self, ACCESSIBLE_TO_OTHERS, FileTrustError, WRITABLE_BY_OTHERS,
 };

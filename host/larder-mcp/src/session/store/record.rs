@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use super::SessionOwner;
 use crate::era::LegacyVersion;
 use crate::protocol::legacy::ClientDescription;
-use crate::replay::EventIds;
-use crate::subscriptions::StoredSubscription;
+use crate::subscribe::replay::EventIds;
+use crate::subscribe::subscriptions::StoredSubscription;
 use larder_model::name::{TeamName, Teams};
 
 /// The version of the format. Records of another version are ignored.

@@ -1,0 +1,41 @@
+//! The properties of a request's client that a response depends on.
+
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+
+use crate::client_side::LegacyClientSide;
+use crate::subscribe::subscriptions::Subscriptions;
+use crate::wire::message::Response;
+
+/// The client of a request.
+#[derive(Clone)]
+pub(crate) enum Peer {
+    Modern,
+    Legacy(LegacyPeer),
+    /// A legacy client before `initialize`, which may only send pings.
+    Uninitialized,
+}
+
+/// A legacy client that has initialized.
+#[derive(Clone)]
+pub(crate) struct LegacyPeer {
+    pub(crate) subscriptions: Arc<Subscriptions>,
+    pub(crate) side: Arc<LegacyClientSide>,
+    /// Where requests to the client are sent during a call of a tool or a prompt.
+    pub(crate) stream: Option<mpsc::Sender<Vec<u8>>>,
+}
+
+impl Peer {
+    /// Passes the answer to a request of the server on.
+    pub(crate) fn resolve(&self, response: &Response<'_>) {
+        if let Self::Legacy(client) = self {
+            // A batch also has other messages. The call that this message answers ends without an answer.
+            _ = client.side.resolve(response);
+        }
+    }
+
+    pub(crate) fn is_modern(&self) -> bool {
+        matches!(self, Self::Modern)
+    }
+}
