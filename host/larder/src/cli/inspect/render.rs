@@ -185,6 +185,7 @@ mod tests {
             info: ComponentInfo {
                 kind: "component",
                 contract: Some("0.1.0".into()),
+                served_as: ComponentKind::Provider.as_str(),
                 exports: vec!["resource-provider".into(), "completion-provider".into()],
                 imports: [
                     imports(ImportGroup::Http, "wasi:http/types@0.2.6"),
