@@ -11,6 +11,7 @@ mod result_json;
 #[cfg(test)]
 mod roundtrip_tests;
 mod uri_values;
+mod value_facts;
 
 use std::any::Any;
 use std::sync::Arc;

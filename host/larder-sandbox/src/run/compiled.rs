@@ -317,10 +317,6 @@ fn import_mismatch(imports: &[String], error: &wasmtime::Error) -> Rejection {
     }
 }
 
-pub(super) fn mismatch(error: &wasmtime::Error) -> Rejection {
-    Rejection::Mismatch(shortened(error))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,7 +3,6 @@
 use wasmtime::Store;
 use wasmtime::component::{Component, ComponentExportIndex, Instance, InstancePre};
 
-use super::compiled::mismatch;
 use super::contract_version::{CONTRACT_PACKAGE, is_compatible};
 use crate::bindings::exports::larder::provider::{
     completion_provider, prompt_provider, resource_provider, search_provider, settings_provider,
@@ -154,4 +153,8 @@ fn missing_provider_interface(exports: &[String], error: &wasmtime::Error) -> Re
     } else {
         Rejection::NotAProvider
     }
+}
+
+fn mismatch(error: &wasmtime::Error) -> Rejection {
+    Rejection::Mismatch(shortened(error))
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use wasmtime::component::Val;
 
 use super::arguments;
-use super::outcome::value_size;
+use super::value_facts::value_size;
 use crate::guest_config::Lease;
 use crate::provider::guest_calls::AnswerMemory;
 use crate::run::guest::{CallableGuest, GuestCall};

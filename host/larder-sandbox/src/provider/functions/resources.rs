@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use wasmtime::component::Val;
 
-use super::outcome::media_type;
 use super::uri_values;
+use super::value_facts::media_type;
 use larder_functions::{Function, FunctionSet, Type, TypeTable};
 use larder_model::policy::{FunctionResource, Grant};
 use larder_model::resource::{Details, RenderCache, Template, Variable};
