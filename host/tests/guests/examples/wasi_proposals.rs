@@ -55,10 +55,7 @@ fn all_config(version: &str) -> String {
     match version {
         "rc.1" => format!("{:?}", wasi::config0_2_0_rc_1::store::get_all()),
         "draft" => format!("{:?}", wasi::config0_2_0_draft::store::get_all()),
-        _ => format!(
-            "{:?}",
-            wasi::config0_2_0_draft_2024_09_27::store::get_all()
-        ),
+        _ => format!("{:?}", wasi::config0_2_0_draft_2024_09_27::store::get_all()),
     }
 }
 
