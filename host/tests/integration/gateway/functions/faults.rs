@@ -19,8 +19,8 @@ async fn start(lifetime: GuestLifetime) -> HttpTestServer {
     let builder = TestServer::builder("function_faults").provider("function_faults", |grant, _| {
         grant.tools = ToolGrant::All;
         grant.guests = lifetime;
-        grant.limits.timeout = Duration::from_secs(2);
-        grant.limits.cpu_time = Duration::from_millis(200);
+        grant.limits.timeout = Duration::from_secs(6);
+        grant.limits.cpu_time = Duration::from_millis(50);
         grant.limits.result = 4 << 20;
         grant.limits.memory = 256 << 20;
     });
@@ -32,8 +32,8 @@ async fn a_function_that_fails_has_the_limits_of_any_call() {
     let server = start(GuestLifetime::Fresh).await;
     for (name, arguments, expected) in [
         ("trap", json!({}), "it trapped"),
-        ("spin", json!({}), "it exceeded its CPU time of 200ms"),
-        ("sleep", json!({}), "it did not respond within 2s"),
+        ("spin", json!({}), "it exceeded its CPU time of 50ms"),
+        ("sleep", json!({}), "it did not respond within 6s"),
         (
             "long-text",
             json!({ "bytes": 100 << 20 }),
@@ -143,9 +143,8 @@ async fn functions_beyond_the_limit_are_reported() {
     let server = HttpTestServer::serve(server, crate::support::http_server::config()).await;
     let page = server.modern("tools/list", json!({})).await.json();
     assert!(
-        page["result"]["tools"]
-            .as_array()
-            .is_some_and(|tools| tools.len() > 100)
+        page["result"]["nextCursor"].is_string(),
+        "a thousand tools need several pages"
     );
     assert_eq!(
         call(&server, "f999", json!({ "value": 1 })).await["content"],
