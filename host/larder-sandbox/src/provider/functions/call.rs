@@ -13,7 +13,10 @@ use crate::run::guest::{CallableGuest, GuestCall};
 use larder_functions::FunctionSet;
 use larder_model::uri::Uri;
 use larder_provider::CallError;
-use larder_runtime::memory_budget::MemoryCharge;
+use larder_runtime::memory_budget::{ChargeError, MemoryCharge, MemoryUse};
+
+/// Arguments up to this size are not charged to the memory budget.
+const FREE_ARGUMENTS: usize = 64 << 10;
 
 /// What a function returned; none if it returns nothing.
 pub(super) type FunctionAnswer = Result<FunctionValue, CallError>;
@@ -34,6 +37,8 @@ pub(super) struct FunctionCall<const IS_READ: bool> {
     /// The arguments of a tool, which are converted while the call holds its permits.
     json: Option<Arc<Value>>,
     values: OnceLock<Vec<Val>>,
+    /// The memory that is charged for many arguments.
+    arguments_memory: OnceLock<MemoryCharge>,
     subject: String,
     memory: AnswerMemory,
 }
@@ -44,6 +49,7 @@ impl<const IS_READ: bool> FunctionCall<IS_READ> {
             subject: functions.functions[index].tool.clone(),
             json: Some(json),
             values: OnceLock::new(),
+            arguments_memory: OnceLock::new(),
             memory: AnswerMemory::default(),
             functions,
             index,
@@ -60,6 +66,7 @@ impl<const IS_READ: bool> FunctionCall<IS_READ> {
             subject: uri.to_string(),
             json: None,
             values: OnceLock::from(values),
+            arguments_memory: OnceLock::new(),
             memory: AnswerMemory::default(),
             functions,
             index,
@@ -100,17 +107,23 @@ impl<const IS_READ: bool> GuestCall for FunctionCall<IS_READ> {
     }
 
     /// Converts the arguments. No guest is opened if they do not fit.
-    async fn before_call(&self, _lease: &Lease) -> Option<Self::Output> {
+    async fn before_call(&self, lease: &Lease) -> Option<Self::Output> {
         let json = self.json.as_ref()?;
         let function = &self.functions.functions[self.index];
-        match arguments::values(&self.functions.types, &function.parameters, json) {
-            Ok(values) => {
-                // A repeated call has the same arguments.
-                _ = self.values.set(values);
-                None
-            }
-            Err(error) => Some(Err(CallError::Refused(error.to_string()))),
+        let converted = arguments::values(&self.functions.types, &function.parameters, json);
+        let values = match converted {
+            Ok(values) => values,
+            Err(error) => return Some(Err(CallError::Refused(error.to_string()))),
+        };
+        let Ok(memory) = charge_arguments(lease, &values) else {
+            return Some(Err(CallError::NoMemory));
+        };
+        if let Some(memory) = memory {
+            _ = self.arguments_memory.set(memory);
         }
+        // A repeated call has the same arguments.
+        _ = self.values.set(values);
+        None
     }
 
     async fn call(&self, guest: CallableGuest<'_>) -> wasmtime::Result<Self::Output> {
@@ -131,4 +144,18 @@ impl<const IS_READ: bool> GuestCall for FunctionCall<IS_READ> {
             belongs_to_caller: false,
         }))
     }
+}
+
+/// Charges arguments to the caller, if they are large. As values of the engine, they are larger than their JSON, which
+/// was charged when the request was received.
+fn charge_arguments(lease: &Lease, values: &[Val]) -> Result<Option<MemoryCharge>, ChargeError> {
+    let bytes: usize = values.iter().map(value_size).sum();
+    if bytes <= FREE_ARGUMENTS {
+        return Ok(None);
+    }
+    let caller = lease.permit.caller();
+    lease
+        .memory
+        .charge(MemoryUse::Requests, caller, bytes as u64)
+        .map(Some)
 }
