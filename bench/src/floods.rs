@@ -19,7 +19,7 @@ use tokio::task::{JoinSet, LocalSet};
 pub(crate) use self::outcome::{FloodOutcome, table};
 use crate::content::DOCUMENTS;
 use crate::heavy::{self, Many};
-use crate::load::{self, Connection, RequestSpec, Times, Window};
+use crate::load::{self, Connection, RequestSpec, Times};
 use crate::process::Server;
 use crate::setup::Setup;
 use crate::wire;
