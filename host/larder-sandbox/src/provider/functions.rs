@@ -4,7 +4,7 @@
 mod arguments;
 mod call;
 mod definitions;
-mod delegation;
+mod interface;
 mod outcome;
 mod resources;
 mod result_json;

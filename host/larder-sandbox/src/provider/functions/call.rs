@@ -29,6 +29,13 @@ pub(super) struct FunctionValue {
     pub(super) belongs_to_caller: bool,
 }
 
+/// The arguments of a call.
+struct Arguments {
+    values: Vec<Val>,
+    /// The memory that is charged for them, if they are large.
+    _memory: Option<MemoryCharge>,
+}
+
 /// A call of one function. A resource is read with `IS_READ`: then the call may be repeated.
 pub(super) struct FunctionCall<const IS_READ: bool> {
     functions: Arc<FunctionSet>,
@@ -36,9 +43,7 @@ pub(super) struct FunctionCall<const IS_READ: bool> {
     index: usize,
     /// The arguments of a tool, which are converted while the call holds its permits.
     json: Option<Arc<Value>>,
-    values: OnceLock<Vec<Val>>,
-    /// The memory that is charged for many arguments.
-    arguments_memory: OnceLock<MemoryCharge>,
+    arguments: OnceLock<Arguments>,
     subject: String,
     memory: AnswerMemory,
 }
@@ -48,8 +53,7 @@ impl<const IS_READ: bool> FunctionCall<IS_READ> {
         Self {
             subject: functions.functions[index].tool.clone(),
             json: Some(json),
-            values: OnceLock::new(),
-            arguments_memory: OnceLock::new(),
+            arguments: OnceLock::new(),
             memory: AnswerMemory::default(),
             functions,
             index,
@@ -65,8 +69,10 @@ impl<const IS_READ: bool> FunctionCall<IS_READ> {
         Self {
             subject: uri.to_string(),
             json: None,
-            values: OnceLock::from(values),
-            arguments_memory: OnceLock::new(),
+            arguments: OnceLock::from(Arguments {
+                values,
+                _memory: None,
+            }),
             memory: AnswerMemory::default(),
             functions,
             index,
@@ -118,11 +124,11 @@ impl<const IS_READ: bool> GuestCall for FunctionCall<IS_READ> {
         let Ok(memory) = charge_arguments(lease, &values) else {
             return Some(Err(CallError::NoMemory));
         };
-        if let Some(memory) = memory {
-            _ = self.arguments_memory.set(memory);
-        }
         // A repeated call has the same arguments.
-        _ = self.values.set(values);
+        _ = self.arguments.set(Arguments {
+            values,
+            _memory: memory,
+        });
         None
     }
 
@@ -132,7 +138,8 @@ impl<const IS_READ: bool> GuestCall for FunctionCall<IS_READ> {
         let function = export.and_then(|export| guest.instance.get_func(&mut *guest.store, export));
         let function = function
             .ok_or_else(|| wasmtime::Error::msg("the component does not export the function"))?;
-        let values = self.values.get().map_or(&[][..], Vec::as_slice);
+        let arguments = self.arguments.get();
+        let values = arguments.map_or(&[][..], |arguments| &arguments.values);
         let returns = self.functions.functions[self.index].result.is_some();
         // The engine replaces the value.
         let mut results = vec![Val::Bool(false); usize::from(returns)];

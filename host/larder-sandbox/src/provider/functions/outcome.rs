@@ -37,6 +37,13 @@ fn outcome(functions: &FunctionSet, index: usize, value: Option<Val>) -> Outcome
     }
 }
 
+/// Moves the call to a thread for long calls, if converting this value takes long.
+async fn move_if_large(value: Option<&Val>) {
+    if value.is_some_and(|value| value_size(value) > SHORT_RESULT) {
+        move_to_long_call_thread().await;
+    }
+}
+
 /// Converts the answer of a function to the result of its tool.
 pub(super) async fn tool_result(
     functions: &FunctionSet,
@@ -44,12 +51,7 @@ pub(super) async fn tool_result(
     answer: FunctionAnswer,
 ) -> Result<ToolResult, CallError> {
     let value = answer?.value;
-    if value
-        .as_ref()
-        .is_some_and(|value| value_size(value) > SHORT_RESULT)
-    {
-        move_to_long_call_thread().await;
-    }
+    move_if_large(value.as_ref()).await;
     let types = &functions.types;
     match outcome(functions, index, value) {
         Outcome::Success(None) => Ok(result(None, None, false)),
@@ -114,13 +116,7 @@ pub(super) async fn read_result(
     answer: FunctionAnswer,
 ) -> Result<ReadResult, CallError> {
     let answer = answer?;
-    if answer
-        .value
-        .as_ref()
-        .is_some_and(|value| value_size(value) > SHORT_RESULT)
-    {
-        move_to_long_call_thread().await;
-    }
+    move_if_large(answer.value.as_ref()).await;
     let types = &functions.types;
     let value = match outcome(functions, template.function, answer.value) {
         Outcome::Success(value) => value,
