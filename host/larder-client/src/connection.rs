@@ -148,7 +148,7 @@ impl Client {
             .await
     }
 
-    /// Calls a tool.
+    /// Calls a tool that requires no input. See [`Client::call_tool_with`] for the others.
     pub async fn call_tool(
         &mut self,
         name: &str,
@@ -231,12 +231,24 @@ impl Client {
         name: Option<&str>,
         on_message: OnMessage<'_>,
     ) -> Result<T, ClientError> {
+        self.exchange(method, params, name, on_message)
+            .await?
+            .result(method)
+    }
+
+    /// Sends a request and returns the message that answers it.
+    pub(super) async fn exchange(
+        &mut self,
+        method: &str,
+        params: Value,
+        name: Option<&str>,
+        on_message: OnMessage<'_>,
+    ) -> Result<ServerMessage, ClientError> {
         self.last_id = self.last_id.saturating_add(1);
         let request = ClientMessage::request(self.last_id, self.era, method, params, name);
         self.transport
             .exchange(&request, self.era, on_message)
-            .await?
-            .result(method)
+            .await
     }
 }
 

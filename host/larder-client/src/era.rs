@@ -1,8 +1,11 @@
 //! The two eras of the protocol: self-contained requests, and sessions that begin with a handshake.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::revision::Revision;
+
+/// The key in `_meta` of the capabilities of a modern client.
+pub(super) const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Era {
@@ -31,14 +34,18 @@ impl Era {
     }
 
     /// The `_meta` entries that each request needs.
-    pub(super) fn metadata(&self) -> Option<Value> {
-        (*self == Self::Modern).then(|| {
-            json!({
-                "io.modelcontextprotocol/protocolVersion": Revision::MODERN.as_str(),
-                "io.modelcontextprotocol/clientInfo": client_info(),
-                "io.modelcontextprotocol/clientCapabilities": {},
-            })
-        })
+    pub(super) fn metadata(&self) -> Option<Map<String, Value>> {
+        if *self != Self::Modern {
+            return None;
+        }
+        let version = Revision::MODERN.as_str();
+        let entries = [
+            ("io.modelcontextprotocol/protocolVersion", json!(version)),
+            ("io.modelcontextprotocol/clientInfo", client_info()),
+            (CAPABILITIES_KEY, json!({})),
+        ];
+        let entries = entries.map(|(key, value)| (key.to_owned(), value));
+        Some(Map::from_iter(entries))
     }
 }
 

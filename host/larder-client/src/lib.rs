@@ -86,6 +86,7 @@ mod message;
 mod results;
 mod revision;
 mod search;
+mod tool_call;
 mod transport;
 mod watch;
 
@@ -97,9 +98,11 @@ pub use http::AdminEvents;
 pub use listen::{ListenTargets, ListeningClient, ResourceChange};
 pub use message::Notification;
 pub use results::{
-    Completion, Content, NotBase64, Page, Progress, Prompt, PromptArgument, PromptMessage,
-    PromptResult, ReadResult, Resource, ResourceTemplate, SearchResult, Tool, ToolResult,
+    Answer, Completion, Content, InputRequest, InputRequired, NotBase64, Page, Progress, Prompt,
+    PromptArgument, PromptMessage, PromptResult, ReadResult, Resource, ResourceTemplate,
+    SearchResult, Tool, ToolResult,
 };
 pub use revision::{Revision, UnknownRevision};
 pub use search::Search;
+pub use tool_call::ToolCall;
 pub use watch::{Event, watch};

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::era::Era;
 use super::error::{ClientError, RpcError};
-use super::results::Progress;
+use super::results::{Answer, Progress};
 
 /// The key of a version in `_meta`. In a read request it has the version that the client has, in the result the current
 /// version.
@@ -51,11 +51,11 @@ impl<'a> ClientMessage<'a> {
         mut params: Value,
         name: Option<&'a str>,
     ) -> Self {
-        if let Some(Value::Object(metadata)) = era.metadata() {
-            match params.get_mut("_meta").and_then(Value::as_object_mut) {
-                Some(own) => own.extend(metadata),
-                None => params["_meta"] = Value::Object(metadata),
+        if let Some(mut metadata) = era.metadata() {
+            if let Value::Object(own) = params["_meta"].take() {
+                metadata.extend(own);
             }
+            params["_meta"] = Value::Object(metadata);
         }
         let body =
             json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string();
@@ -168,8 +168,22 @@ impl ServerMessage {
         Some(reply.to_string())
     }
 
-    /// Deserializes the result of a method.
+    /// Deserializes the result of a method that requires no input.
     pub(super) fn result<T: DeserializeOwned>(self, method: &str) -> Result<T, ClientError> {
+        match self.answer(method)? {
+            Answer::Complete(result) => Ok(result),
+            Answer::InputRequired(_) => {
+                let why = format!("{method} requires input, which this client does not support");
+                Err(ClientError::NotMcp(why))
+            }
+        }
+    }
+
+    /// Deserializes the result of a method, or the requests for input that the server sends instead.
+    pub(super) fn answer<T: DeserializeOwned>(
+        self,
+        method: &str,
+    ) -> Result<Answer<T>, ClientError> {
         #[derive(Deserialize)]
         struct Kind {
             #[serde(rename = "resultType")]
@@ -185,13 +199,11 @@ impl ServerMessage {
             ClientError::NotMcp(format!("in the result of {method}: {error}"))
         };
         let kind: Kind = serde_json::from_str(result.get()).map_err(invalid)?;
-        match kind.result_type.as_deref() {
-            None | Some("complete") => serde_json::from_str(result.get()).map_err(invalid),
-            Some(_) => {
-                let why = format!("{method} requires input, which this client does not support");
-                Err(ClientError::NotMcp(why))
-            }
-        }
+        let answer = match kind.result_type.as_deref() {
+            None | Some("complete") => serde_json::from_str(result.get()).map(Answer::Complete),
+            Some(_) => serde_json::from_str(result.get()).map(Answer::InputRequired),
+        };
+        answer.map_err(invalid)
     }
 }
 

@@ -1,5 +1,7 @@
 //! Results of requests. Fields without a name here are in `rest`.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Number, Value};
 
@@ -98,7 +100,38 @@ pub struct Tool {
     pub rest: Map<String, Value>,
 }
 
-/// The result of a tool. If the server requests input first, `content` is empty and `rest` has the requests.
+/// What a server answers to a request that may require input.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Answer<T> {
+    /// The result.
+    Complete(T),
+    /// The server requires input first. The request is sent again with the input.
+    InputRequired(InputRequired),
+}
+
+/// The input that a server requires.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct InputRequired {
+    /// The requests by their keys. The answers have the same keys.
+    #[serde(default)]
+    pub input_requests: BTreeMap<String, InputRequest>,
+    /// A value that is sent back with the answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request_state: Option<String>,
+}
+
+/// One request for input, such as `elicitation/create`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct InputRequest {
+    /// The method.
+    pub method: String,
+    /// The parameters.
+    #[serde(default)]
+    pub params: Value,
+}
+
+/// The result of a tool.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolResult {
@@ -149,7 +182,7 @@ pub struct PromptArgument {
     pub rest: Map<String, Value>,
 }
 
-/// The messages of a prompt. If the server requests input first, there are no messages, and `rest` has the requests.
+/// The messages of a prompt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PromptResult {
     /// What the prompt is for.

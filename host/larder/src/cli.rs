@@ -28,6 +28,7 @@ mod new;
 mod out;
 mod pack;
 mod paging;
+mod progress;
 mod prompt;
 mod prompts;
 mod read;

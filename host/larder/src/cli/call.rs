@@ -1,5 +1,11 @@
 //! `larder call`: calls a tool.
 
+mod dialog;
+mod form;
+mod input;
+
+use std::ops::ControlFlow;
+
 use clap::Args;
 use serde_json::{Map, Value};
 
@@ -7,8 +13,14 @@ use super::connection::ConnectionArgs;
 use super::error::CommandError;
 use super::paging::all_items;
 use super::team::TeamArg;
-use super::{Outcome, name_value, out, sanitize};
-use larder_client::{Tool, ToolResult};
+use super::{Outcome, name_value, out, progress, sanitize};
+use input::InputSource;
+use larder_client::{Answer, Client, ClientError, Progress, Tool, ToolCall, ToolResult};
+
+/// The error code of a call that needs a capability that the client does not have.
+const MISSING_CLIENT_CAPABILITY: i64 = -32021;
+/// How many times a tool may require input in one call.
+const MAX_ROUNDS: u32 = 16;
 
 /// Call a tool
 #[derive(Debug, Args)]
@@ -22,6 +34,13 @@ pub(super) struct Call {
     /// An argument; can be repeated
     #[arg(long = "arg", value_name = "NAME=VALUE", value_parser = name_value::parse)]
     arguments: Vec<(String, String)>,
+    /// A value for a form that the tool asks to complete; can be repeated. Without this option, the forms are shown on
+    /// the terminal
+    #[arg(long = "answer", value_name = "NAME=VALUE", value_parser = name_value::parse)]
+    answers: Vec<(String, String)>,
+    /// Print progress to stderr
+    #[arg(long)]
+    progress: bool,
     /// Print the whole result as JSON
     #[arg(long)]
     json: bool,
@@ -33,16 +52,21 @@ pub(super) struct Call {
 
 impl Call {
     pub(super) async fn run(self) -> Result<Outcome, CommandError> {
-        let mut connection = self.connection.with_team(self.team).connect().await?;
-        let called = async {
-            let tools =
-                all_items(usize::MAX, async |from| connection.client.tools(from).await).await?;
-            let tool = tools.items.iter().find(|tool| tool.name == self.tool);
-            let arguments = typed(tool, self.arguments);
-            Ok::<_, CommandError>(connection.client.call_tool(&self.tool, arguments).await?)
+        let input = InputSource::new(self.answers);
+        let progress = if self.progress {
+            progress::print
+        } else {
+            progress::ignore
         };
-        let called = called.await;
+        let mut connection = self.connection.with_team(self.team).connect().await?;
+        let client = &mut connection.client;
+        let called = call(client, self.tool, self.arguments, &input, progress).await;
         connection.end().await;
+        if let Err(error) = &called
+            && lacks_capability(error)
+        {
+            out::note("larder: use --answer NAME=VALUE, or run the command on a terminal");
+        }
         let result = called?;
         if self.json {
             out::json(&result)?
@@ -54,6 +78,37 @@ impl Call {
         }
         Ok(Outcome::success_if(!result.is_error))
     }
+}
+
+/// Calls a tool until it requires no more input.
+async fn call(
+    client: &mut Client,
+    name: String,
+    arguments: Vec<(String, String)>,
+    input: &InputSource,
+    progress: fn(Progress) -> ControlFlow<()>,
+) -> Result<ToolResult, CommandError> {
+    let tools = all_items(usize::MAX, async |from| client.tools(from).await).await?;
+    let tool = tools.items.iter().find(|tool| tool.name == name);
+    let mut call = ToolCall::new(name, typed(tool, arguments));
+    if input.can_answer() {
+        call = call.with_elicitation();
+    }
+    for _ in 0..MAX_ROUNDS {
+        match client.call_tool_with(&call, progress).await? {
+            Answer::Complete(result) => return Ok(result),
+            Answer::InputRequired(required) => {
+                let responses = input.answers(&required)?;
+                call = call.with_responses(responses, required.request_state);
+            }
+        }
+    }
+    Err(CommandError::TooManyQuestions(MAX_ROUNDS))
+}
+
+/// Returns whether the tool requires input that nobody can provide.
+fn lacks_capability(error: &CommandError) -> bool {
+    matches!(error, CommandError::Client(ClientError::Rpc(error)) if error.code == MISSING_CLIENT_CAPABILITY)
 }
 
 /// Converts values to the types in the schema of the tool.
@@ -85,13 +140,6 @@ fn show(result: &ToolResult, terminal: bool) -> String {
         if !shown.ends_with('\n') {
             shown.push('\n');
         }
-    }
-    if result
-        .rest
-        .get("resultType")
-        .is_some_and(|kind| kind == "input_required")
-    {
-        shown += "(the tool asks for input, which this command cannot give)\n";
     }
     shown
 }

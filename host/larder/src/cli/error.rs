@@ -34,6 +34,10 @@ pub(super) enum CommandError {
     Run(#[from] RunError),
     #[error(transparent)]
     Client(#[from] ClientError),
+    #[error("the tool asks for `{name}`: {problem}; use --answer {name}=VALUE")]
+    InputField { name: String, problem: String },
+    #[error("the tool required input more than {0} times in one call")]
+    TooManyQuestions(u32),
     #[error("cannot write the output: {0}")]
     Output(#[from] io::Error),
     #[error("cannot write {}: {error}", path.display())]
@@ -113,6 +117,7 @@ impl CommandError {
             | Self::NoToken(_)
             | Self::NoModule(_)
             | Self::NoSession(_)
+            | Self::InputField { .. }
             | Self::Upgrade(_)
             | Self::TooManyFiles { .. } => true,
             #[cfg(feature = "registry")]
@@ -121,6 +126,7 @@ impl CommandError {
             Self::Connect(error) => error.is_usage(),
             Self::Client(error) => error.is_usage(),
             Self::Run(_)
+            | Self::TooManyQuestions(_)
             | Self::Output(_)
             | Self::File { .. }
             | Self::CursorLoop

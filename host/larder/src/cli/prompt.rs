@@ -57,12 +57,5 @@ fn show(result: &PromptResult, terminal: bool) -> String {
             shown.push('\n');
         }
     }
-    if result
-        .rest
-        .get("resultType")
-        .is_some_and(|kind| kind == "input_required")
-    {
-        shown += "(the prompt asks for input, which this command cannot give)\n";
-    }
     shown
 }

@@ -1,6 +1,5 @@
 //! `larder read`: reads a resource to stdout or into a file.
 
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -9,8 +8,8 @@ use clap_complete::ArgValueCompleter;
 use super::connection::ConnectionArgs;
 use super::error::CommandError;
 use super::team::TeamArg;
-use super::{Outcome, completions, out, sanitize};
-use larder_client::{Content, Progress, ReadResult};
+use super::{Outcome, completions, out, progress, sanitize};
+use larder_client::{Content, ReadResult};
 use larder_model::size;
 
 /// Read a resource and print its content unchanged
@@ -44,7 +43,7 @@ impl Read {
             Some(version) => connection.client.read_if_changed(&self.uri, version).await,
             None if self.progress => connection
                 .client
-                .read_with_progress(&self.uri, print_progress)
+                .read_with_progress(&self.uri, progress::print)
                 .await
                 .map(Some),
             None => connection.client.read(&self.uri).await.map(Some),
@@ -74,19 +73,6 @@ fn not_modified(json: bool, version: Option<&str>) -> Result<Outcome, CommandErr
         out::note("not modified")
     }
     Ok(Outcome::Success)
-}
-
-fn print_progress(progress: Progress) -> ControlFlow<()> {
-    let total = progress
-        .total
-        .map(|total| format!(" of {total}"))
-        .unwrap_or_default();
-    let message = progress
-        .message
-        .map(|message| format!(": {}", sanitize::line(&message)))
-        .unwrap_or_default();
-    out::note(&format!("{}{total}{message}", progress.progress));
-    ControlFlow::Continue(())
 }
 
 fn bytes(reading: &ReadResult) -> Result<Vec<u8>, CommandError> {

@@ -117,6 +117,11 @@ fn tools_and_prompts_are_listed_and_called() {
         asks.contains("capabilities that the client does not have"),
         "{asks}"
     );
+    assert!(asks.contains("--answer NAME=VALUE"), "{asks}");
+    assert_eq!(
+        larder("call ask --answer name=Ada").expect_success(),
+        "asked; name: {\"action\":\"accept\",\"content\":{\"name\":\"Ada\"}}\n"
+    );
     assert_eq!(
         texts(&larder("prompts --json").json()["prompts"], "name"),
         ["greet", "interview"]
@@ -667,5 +672,37 @@ fn a_removed_grant_is_revoked_even_if_the_new_configuration_cannot_be_served() {
             .larder(&format!("read echo://hello --url {url}"))
             .expect_success()
             .starts_with("uri: echo://hello")
+    );
+}
+
+#[test]
+fn answers_of_a_call_are_checked_before_they_are_sent() {
+    let question = json!({ "message": "How many?", "requestedSchema": {
+        "type": "object",
+        "required": ["count"],
+        "properties": {
+            "count": { "type": "integer" },
+            "size": { "type": "string", "enum": ["s", "m"], "default": "m" },
+        },
+    } });
+    let config = format!(
+        "[provider.interactive]\ntools = ['ask']\nsettings.name = 'x'\nsettings.question = '{question}'\n"
+    );
+    let work_dir = WorkDir::with_guests("interactive").file("larder.toml", &config);
+    let (_server, url) = work_dir.serve("--config larder.toml");
+    let ask = |answers: &str| work_dir.larder(&format!("call ask {answers} --url {url}"));
+    let wrong = ask("--answer count=many").expect_exit(64);
+    assert!(
+        wrong.contains("`count`: expected a whole number"),
+        "{wrong}"
+    );
+    let missing = ask("--answer size=s").expect_exit(64);
+    assert!(
+        missing.contains("`count`: a value is required"),
+        "{missing}"
+    );
+    assert_eq!(
+        ask("--answer count=2").expect_success(),
+        "asked; name: {\"action\":\"accept\",\"content\":{\"count\":2,\"size\":\"m\"}}\n"
     );
 }
