@@ -2,7 +2,10 @@
 #pragma once
 
 #include <algorithm>
+#include <concepts>
+#include <iterator>
 #include <optional>
+#include <ranges>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -24,21 +27,40 @@ bool matches(const Q &query, const Entry &entry) {
     return !query.kind || (entry.details && entry.details->kind && *entry.details->kind == *query.kind);
 }
 
-// Returns one page of a list that is sorted by URI: the entries after the query's cursor that match its hints. The
-// cursor is the last URI of the page before. Each page is a call of its own, for which all entries have to be created
-// again. To avoid that for a long list, leave out those that do not follow `query.cursor`, and those beyond
-// `query.limit + 1` that match.
-inline Page<Entry> paginate(std::vector<Entry> entries, const Query &query) {
+namespace detail {
+
+// Takes entries from a range that is sorted by URI until the page is full.
+template <std::ranges::input_range R>
+Page<Entry> take_page(R &&entries, const Query &query) {
     Page<Entry> page;
-    for (Entry &entry : entries) {
+    for (auto &&entry : entries) {
         if ((query.cursor && entry.uri <= *query.cursor) || !matches(query, entry)) continue;
         if (page.items.size() == std::max<std::size_t>(query.limit, 1)) {
             page.next_cursor = page.items.back().uri;
             break;
         }
-        page.items.push_back(std::move(entry));
+        page.items.push_back(std::forward<decltype(entry)>(entry));
     }
     return page;
+}
+
+}  // namespace detail
+
+// Returns one page of a list that is sorted by URI: the entries after the query's cursor that match its hints. The
+// cursor is the last URI of the page before. Each page is a call of its own, for which all entries have to be created
+// again. For a long list, pass a function.
+inline Page<Entry> paginate(std::vector<Entry> entries, const Query &query) {
+    return detail::take_page(std::ranges::subrange(std::make_move_iterator(entries.begin()),
+                                                   std::make_move_iterator(entries.end())),
+                             query);
+}
+
+// Returns one page of a list. The function gets the query's cursor, and returns the entries that follow it, sorted by
+// URI: all entries if there is no cursor. Only the entries of the page are created if it returns a view.
+template <class F>
+    requires std::invocable<F &, const decltype(Query::cursor) &>
+Page<Entry> paginate(F entries_after, const Query &query) {
+    return detail::take_page(entries_after(query.cursor), query);
 }
 
 // Returns the candidates that begin with the prefix.

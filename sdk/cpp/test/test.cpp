@@ -358,10 +358,38 @@ void json() {
     SAME(larder::quote(""), "\"\"");
 }
 
+void long_lists() {
+    int created = 0;
+    const auto number = [](int n) { return "n:" + std::to_string(100000 + n); };
+    const auto entries_after = [&](std::optional<std::string_view> cursor) {
+        const int first = cursor ? std::stoi(std::string(cursor->substr(2))) - 100000 + 1 : 0;
+        return std::views::iota(first, 50000) | std::views::transform([&, number](int n) {
+                   created++;
+                   return larder::Entry{.uri = number(n), .name = "x"};
+               });
+    };
+    const std::string cursor = number(40000);
+    larder::Page<larder::Entry> page = larder::paginate(entries_after, {.cursor = cursor, .limit = 3});
+    TRUE(page.items.size() == 3 && created == 4);
+    SAME(page.items.front().uri, number(40001));
+    SAME(*page.next_cursor, number(40003));
+    const std::string last = number(49999);
+    page = larder::paginate(entries_after, {.cursor = last, .limit = 3});
+    TRUE(page.items.empty() && !page.next_cursor);
+    TRUE(larder::paginate(entries_after, {.limit = 2}).items.back().uri == number(1));
+
+    // Entries that the provider stores are copied.
+    const std::vector<larder::Entry> stored = {{.uri = "a:1", .name = "one"}};
+    std::vector<larder::Entry> own = stored;
+    const auto all = [&](auto) { return std::views::all(own); };
+    TRUE(larder::paginate(all, {.limit = 1}).items.size() == 1 && own[0].name == "one");
+}
+
 }  // namespace
 
 int main() {
     lists();
+    long_lists();
     reads();
     matches_uris();
     optional_interfaces();
