@@ -26,9 +26,9 @@ pub enum PackError {
     /// The file is a program whose `main` runs once, instead of a library with exports.
     #[error("it is a program, not a library: build it with {LIBRARY}")]
     Program,
-    /// Built for another interface.
+    /// It would have nothing that can be served.
     #[error(
-        "it does not export larder:provider/resource-provider but {0}; \
+        "it exports neither larder:provider/resource-provider nor functions of its own but {0}; \
          generate bindings with `larder bindings` and rebuild it"
     )]
     Foreign(String),
@@ -143,10 +143,7 @@ impl CoreModule {
             .keys()
             .map(|key| resolve.name_world_key(key))
             .collect();
-        if !names
-            .iter()
-            .any(|name| name.starts_with("larder:provider/resource-provider@"))
-        {
+        if !names.iter().any(|name| can_be_served(name)) {
             let names = if names.is_empty() {
                 "nothing".into()
             } else {
@@ -166,14 +163,27 @@ impl CoreModule {
     }
 }
 
+/// Whether an export of this name can be served: the contract, or functions of the author, which become tools.
+fn can_be_served(export: &str) -> bool {
+    match export.split_once(':') {
+        Some(("larder", interface)) => interface.starts_with("provider/resource-provider@"),
+        Some((package, _)) => package != "wasi",
+        None => true,
+    }
+}
+
 /// Returns the core module names of the functions that a world requires.
 fn functions(resolve: &Resolve, world: WorldId) -> Vec<String> {
     let mut names = Vec::new();
     for (key, item) in &resolve.worlds[world].exports {
-        if let WorldItem::Interface { id, .. } = item {
-            let interface = resolve.name_world_key(key);
-            let functions = resolve.interfaces[*id].functions.keys();
-            names.extend(functions.map(|function| format!("{interface}#{function}")));
+        let name = resolve.name_world_key(key);
+        match item {
+            WorldItem::Interface { id, .. } => {
+                let functions = resolve.interfaces[*id].functions.keys();
+                names.extend(functions.map(|function| format!("{name}#{function}")));
+            }
+            WorldItem::Function(_) => names.push(name),
+            WorldItem::Type { .. } => {}
         }
     }
     names
@@ -251,6 +261,29 @@ mod tests {
             error.contains("larder:provider/version-provider@0.1.0#versions"),
             "{error}"
         );
+    }
+
+    /// Returns a module that has the types of a world, and exports these functions.
+    fn with_world(wit: &str, exports: &[&str]) -> Vec<u8> {
+        let mut resolve = Resolve::default();
+        let package = resolve.push_str("x.wit", wit).unwrap();
+        let world = resolve.select_world(&[package], None).unwrap();
+        let mut module = module(exports);
+        embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8).unwrap();
+        module
+    }
+
+    #[test]
+    fn functions_of_the_author_are_packed() {
+        let function = "package a:b; world w { export go: func(); }";
+        pack(&with_world(function, &["go"])).unwrap();
+        let interface = "package a:b; interface i { go: func(); } world w { export i; }";
+        pack(&with_world(interface, &["a:b/i#go"])).unwrap();
+        let error = pack(&with_world(interface, &["go"])).unwrap_err();
+        assert!(error.to_string().contains("not export a:b/i#go"), "{error}");
+        let command = "package wasi:cli; interface run { run: func(); } world w { export run; }";
+        let error = pack(&with_world(command, &["wasi:cli/run#run"])).unwrap_err();
+        assert!(matches!(error, PackError::Foreign(_)), "{error}");
     }
 
     #[test]

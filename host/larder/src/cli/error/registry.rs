@@ -36,7 +36,11 @@ pub(in crate::cli) enum RegistryCommandError {
         "`{0}` is no place to publish: write REGISTRY/REPOSITORY:TAG, or NAMESPACE:PACKAGE@VERSION"
     )]
     NoTag(String),
-    #[error("{} is {kind}, and does not export larder:provider/resource-provider; `larder check` says more", path.display())]
+    #[error(
+        "{} is {kind}, and exports neither larder:provider/resource-provider nor a function that can be a tool; \
+         `larder check` says more",
+        path.display()
+    )]
     NotAProvider { path: PathBuf, kind: String },
     #[error("{} was not published, because its requests are not valid: {problems}", path.display())]
     GrantRequest { path: PathBuf, problems: String },

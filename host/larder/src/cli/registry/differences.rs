@@ -20,7 +20,7 @@ pub(super) struct Description {
     /// The version of the contract.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) contract: Option<String>,
-    /// The interfaces of the contract that the revision exports.
+    /// The interfaces of the contract that the revision exports, or else all of its exports.
     pub(super) exports: BTreeSet<String>,
     /// The imports of the revision.
     pub(super) imports: BTreeSet<String>,
@@ -41,12 +41,16 @@ pub(super) struct Difference {
 impl Description {
     pub(super) fn new(digest: String, version: Option<String>, component: &[u8]) -> Self {
         let info = ComponentInfo::of(component);
+        let exports = match info.contract {
+            Some(_) => info.exports,
+            None => info.all_exports,
+        };
         Self {
             digest,
             version: version.or(info.metadata.version),
             size: component.len() as u64,
             contract: info.contract,
-            exports: info.exports.into_iter().collect(),
+            exports: exports.into_iter().collect(),
             imports: info.imports.into_values().flatten().collect(),
             requests: BTreeSet::new(),
         }

@@ -12,6 +12,7 @@ use super::transfer::Transfers;
 use crate::cli::error::{CommandError, RegistryCommandError};
 use crate::cli::inspect::ComponentInfo;
 use crate::cli::{Outcome, out};
+use larder_functions::read_functions;
 use larder_registry::{Error, Image, Interfaces, Package, Reference, Upload, Version, semver};
 
 /// Publish a component in a registry
@@ -43,7 +44,7 @@ impl Push {
         let path = self.file;
         let bytes = std::fs::read(&path).map_err(CommandError::input(&path))?;
         let info = ComponentInfo::of(&bytes);
-        if info.contract.is_none() {
+        if info.contract.is_none() && !has_functions(&bytes) {
             let kind = info.kind_with_article();
             return Err(RegistryCommandError::NotAProvider { path, kind }.into());
         }
@@ -83,6 +84,11 @@ impl Push {
         }
         Ok(Outcome::Success)
     }
+}
+
+/// Returns whether a component has a function that can be a tool.
+fn has_functions(component: &[u8]) -> bool {
+    read_functions(component).is_ok_and(|set| !set.functions.is_empty())
 }
 
 /// Returns the image that the tag means now.

@@ -1,5 +1,6 @@
 //! Publishing, adding, updating and removing components.
 
+use larder_signature::testing::Signer;
 use serde_json::{Value, json};
 
 use super::workplace::{COMMENT, Workplace, digest};
@@ -104,6 +105,52 @@ async fn what_was_pushed_can_be_added_and_served_without_a_registry() {
         .larder(&format!("read echo://say/hi --url {url}"))
         .expect_success();
     assert!(text.contains("value: word=hi"), "{text}");
+}
+
+#[test]
+fn components_of_plain_functions_are_published_signed_and_added() {
+    let Some(workplace) = Workplace::new() else {
+        return;
+    };
+    let first = workplace.push("function_time", "team/time:1");
+    let reference = workplace.reference("team/time:1");
+    let signer = Signer::ecdsa();
+    std::fs::write(workplace.path("key.pem"), signer.private_key()).unwrap();
+    std::fs::write(workplace.path("key.pub"), signer.public_key()).unwrap();
+    workplace
+        .run(&format!("sign {reference} --key key.pem"))
+        .expect_success();
+    let trust = "[trust]\nkeys = ['key.pub']\nrequire = true\n";
+    workplace.configure(trust);
+    workplace.add("team/time:1");
+    let config = workplace.text("larder.toml") + "tools = true\n";
+    std::fs::write(workplace.path("larder.toml"), config).unwrap();
+    let verified = workplace.run("verify --json").json();
+    assert_eq!(verified["ok"], true, "{verified}");
+    let (_server, url) = workplace.serve("--locked");
+    let called = workplace
+        .run(&format!("call time_get-current-time --url {url}"))
+        .expect_success();
+    assert!(called.contains("seconds since 1970"), "{called}");
+
+    // The exports of another revision are among the differences.
+    let second = workplace.push("function_files", "team/time:1");
+    assert_ne!(first, second);
+    workplace
+        .run(&format!("sign {reference} --key key.pem"))
+        .expect_success();
+    let updated = workplace.run("update time --dry-run").stdout;
+    assert!(updated.contains("guests:time-server/time"), "{updated}");
+
+    // A core module has nothing that can be served.
+    std::fs::write(workplace.path("core.wasm"), b"\0asm\x01\0\0\0").unwrap();
+    let refused = workplace
+        .run(&format!("push core.wasm {reference}"))
+        .expect_exit(1);
+    assert!(
+        refused.contains("a core module") && refused.contains("nor a function"),
+        "{refused}"
+    );
 }
 
 #[test]
