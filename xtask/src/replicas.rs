@@ -1,6 +1,7 @@
-//! Several replicas of one server: three `larder serve` processes, Debian's `nats-server` and HAProxy. Clients of both
-//! eras read without pause and listen for updates, while replicas and NATS are killed, disconnected and restarted. Only
-//! requests that a killed replica was answering may fail, and each listener must end with the current content.
+//! Several replicas of one server: three `larder serve` processes, Debian's `nats-server`, HAProxy and nginx. Clients of
+//! both eras read without pause and listen for updates, while replicas and NATS are killed, disconnected and restarted.
+//! Only requests that a killed replica was answering may fail, and each listener must end with the current content. Legacy
+//! clients stay at the replica that has their session, and initialise again when it is gone.
 
 mod listener;
 mod nats;
@@ -8,6 +9,7 @@ mod origin;
 mod proxy;
 mod replica;
 mod requests;
+mod routing;
 mod scenarios;
 mod session;
 
@@ -15,7 +17,7 @@ use std::fs;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -27,13 +29,18 @@ use self::origin::Origin;
 use self::proxy::Proxy;
 use self::replica::Replica;
 use self::requests::Requests;
+use self::session::Continuations;
 use crate::clients::{add_token, copy_providers};
 use crate::run::{Output, command, larder, root, target};
 use crate::step::Outcome;
 use crate::tools;
 
 /// The programs, and their packages in Debian.
-const PROGRAMS: [(&str, &str); 2] = [("nats-server", "nats-server"), ("haproxy", "haproxy")];
+const PROGRAMS: [(&str, &str); 3] = [
+    ("nats-server", "nats-server"),
+    ("haproxy", "haproxy"),
+    ("nginx", "nginx-light"),
+];
 /// Longer than any step takes on a loaded machine.
 const TIMEOUT: Duration = Duration::from_secs(90);
 const PAUSE: Duration = Duration::from_millis(50);
@@ -64,8 +71,9 @@ pub(crate) fn check(output: &Output) -> Result<Outcome> {
 
 fn run(output: &Output, work: &Path) -> Result<String> {
     let mut deployment = Deployment::start(work)?;
+    let mut lines = routing::check_all(output, work, &mut deployment)?;
     let clients = Clients::start(output, &deployment)?;
-    let lines = scenarios::run_all(output, &mut deployment, &clients)?;
+    lines.extend(scenarios::run_all(output, &mut deployment, &clients)?);
     Ok(format!("{}\n{}", lines.join("\n"), clients.finish()?))
 }
 
@@ -100,7 +108,7 @@ impl Deployment {
             .into_iter()
             .collect::<Result<Vec<_>>>()?;
         replicas.iter_mut().try_for_each(Replica::start)?;
-        let proxy = Proxy::start(work, &replicas)?;
+        let proxy = Proxy::haproxy(work, &replicas)?;
         let deployment = Self {
             proxy,
             replicas,
@@ -147,7 +155,7 @@ fn configuration(origin: &str, keys: &[&str]) -> String {
     format!(
         "plugins = \"plugins\"\nstate_dir = \"${{STATE}}\"\n[server]\nkeep_alive = \"2s\"\nshutdown_grace = \"5s\"\n\
          [watch]\nversion_interval = \"500ms\"\n\
-         [cluster]\nnats = \"nats://larder:{PASSWORD}@127.0.0.1:${{NATS_PORT}}\"\nlease = \"{}s\"\nkey = {keys:?}\n{secrets}\
+         [cluster]\nreplica = \"${{REPLICA}}\"\nnats = \"nats://larder:{PASSWORD}@127.0.0.1:${{NATS_PORT}}\"\nlease = \"{}s\"\nkey = {keys:?}\n{secrets}\
          [provider.pages]\nhosts = [{{ host = \"{origin}\", private = true }}]\n\
          [provider.pages.settings]\nbase_url = \"{origin}\"\nheaders = {{ X-Replica = \"${{REPLICA}}\" }}\n\
          [[provider.pages.settings.resources]]\nuri = \"page://all/{{name}}\"\npath = \"{{name}}\"\n",
@@ -160,7 +168,8 @@ struct Clients {
     requests: Arc<Requests>,
     listeners: Vec<Listener>,
     readers: Vec<JoinHandle<()>>,
-    resumed: Arc<AtomicUsize>,
+    /// How often the streams of sessions were opened again, or their sessions.
+    continued: Arc<Continuations>,
 }
 
 impl Clients {
@@ -175,7 +184,7 @@ impl Clients {
             requests,
             listeners: Vec::new(),
             readers: Vec::new(),
-            resumed: Arc::default(),
+            continued: Arc::default(),
         };
         for number in 0..WATCHERS {
             for protocol in ["2026-07-28", "2025-11-25"] {
@@ -196,7 +205,7 @@ impl Clients {
                 url,
                 token,
                 &surroundings,
-                &clients.resumed,
+                &clients.continued,
             ));
         }
         let mut python = command(target("clients/venv/bin/python"));
@@ -245,10 +254,11 @@ impl Clients {
         }
         let (answered, failed) = self.requests.check()?;
         let (stale, longest) = self.requests.stale();
-        let resumed = self.resumed.load(Ordering::Relaxed);
+        let resumed = self.continued.streams.load(Ordering::Relaxed);
+        let opened = self.continued.sessions.load(Ordering::Relaxed);
         Ok(format!(
-            "    {answered} requests answered, {failed} failed on a killed replica; {resumed} streams of sessions resumed; \
-             {stale} reads after a notification were older, at most for {longest:?}"
+            "    {answered} requests answered, {failed} failed on a killed replica; {resumed} streams of sessions resumed, \
+             {opened} sessions opened again; {stale} reads after a notification were older, at most for {longest:?}"
         ))
     }
 }

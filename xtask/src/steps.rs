@@ -76,7 +76,7 @@ pub(crate) const STEPS: &[Step] = steps![
     Light "clients-ts-v2", "TypeScript SDK 2", ["plugins", "host", "node"], clients::ts_v2;
     Light "clients-inspector", "the command line of the MCP inspector", ["plugins", "host", "node"], clients::inspector;
     Light "clients-python", "Python SDK", ["plugins", "host", "python"], clients::python;
-    Heavy "replicas", "three replicas with NATS and HAProxy, killed and restarted under load", ["plugins", "host", "python"], replicas::check;
+    Heavy "replicas", "three replicas with NATS, HAProxy and nginx, killed and restarted under load", ["plugins", "host", "python"], replicas::check;
     Light "clients-tools-only-typescript", "clients that only support tools, with both TypeScript SDKs", ["plugins", "host", "node"], tools_only::typescript;
     Light "clients-tools-only-python", "the same with the Python SDK", ["plugins", "host", "python"], tools_only::python;
     Light "clients-frameworks-sdk1", "LangChain and mcpadapt, with Python SDK 1", ["plugins", "host"], frameworks::python_sdk_1;

@@ -66,11 +66,7 @@ impl Cluster {
         join_all(tests).await
     }
 
-    pub(crate) fn node(&self) -> &Arc<Node> {
-        &self.0
-    }
-
-    /// The name of this replica.
+    /// The id of this replica, which is different after a restart.
     pub fn replica_id(&self) -> &ReplicaId {
         &self.0.id
     }

@@ -6,11 +6,14 @@ use std::time::Duration;
 
 use async_nats::{ConnectOptions, ServerAddr};
 
+use larder_model::name::ReplicaName;
 use larder_model::policy::Secret;
 
 /// The configuration of the connection, and of the leases of replicas.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClusterConfig {
+    /// The name of this replica. Without it, the name is random for each process.
+    pub replica: Option<ReplicaName>,
     /// The servers. The connection uses any one of them.
     pub servers: Vec<NatsServer>,
     /// The beginning of all subjects and buckets of this deployment.
@@ -26,10 +29,8 @@ pub struct ClusterConfig {
     pub require_sealed: bool,
     /// How long a replica without messages counts as alive.
     pub lease: Duration,
-    /// On how many servers of a NATS cluster a bucket is stored.
+    /// On how many servers of a NATS cluster the bucket of the leases is stored.
     pub copies: usize,
-    /// How long a session may be idle. The bucket keeps a session for this time.
-    pub session_idle_timeout: Duration,
     /// The version of the program, for operators who look at all replicas.
     pub version: String,
 }

@@ -1,6 +1,5 @@
-//! Replicas of one server, connected by NATS: the list of replicas, the replica that checks a watched URI, the reports
-//! about changes, and the shared sessions. Reads never wait for NATS. Without a connection, a replica works like a
-//! single server.
+//! Replicas of one server, connected by NATS: the list of replicas, the replica that checks a watched URI, and the
+//! reports about changes. Reads never wait for NATS. Without a connection, a replica works like a single server.
 //!
 //! Only this crate uses async-nats. Code that needs no network is in `replica`, and the simulation also runs this code.
 
@@ -20,7 +19,6 @@ mod outbox;
 mod replica;
 mod replica_id;
 mod seal;
-mod sessions;
 mod status;
 mod team;
 mod traffic;

@@ -7,12 +7,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_nats::jetstream::kv::{Entry, Operation, Store};
-use async_nats::jetstream::stream::StorageType;
 use futures_util::StreamExt as _;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-use crate::bucket::{self, NewBucket};
+use crate::bucket;
 use crate::node::Node;
 use crate::replica::{Lease, MessageKind};
 use crate::replica_id::ReplicaId;
@@ -82,7 +81,7 @@ async fn join_and_renew(
     node: &Node,
     is_new_connection: &mut bool,
 ) -> Result<(), async_nats::Error> {
-    let bucket = in_time(bucket(node)).await?;
+    let bucket = in_time(bucket::open(node)).await?;
     let entries = in_time(async { Ok(bucket.watch_with_history(">").await?) }).await?;
     in_time(renew(node, &bucket)).await?;
     node.health.resolve(HEALTH_PART);
@@ -115,16 +114,6 @@ async fn in_time<T>(
     timeout(OPERATION_TIMEOUT, work)
         .await
         .map_err(|_| "no answer in time")?
-}
-
-/// After a restart of NATS, leases are not needed, so they are stored only in memory.
-async fn bucket(node: &Node) -> Result<Store, async_nats::Error> {
-    let new = NewBucket {
-        description: "Replicas of Larder that are alive",
-        max_age: node.config.lease,
-        storage: StorageType::Memory,
-    };
-    bucket::open(node, &node.config.replicas_bucket(), new).await
 }
 
 async fn renew(node: &Node, bucket: &Store) -> Result<(), async_nats::Error> {
@@ -168,6 +157,9 @@ fn observe(node: &Node, entry: &Entry) {
 
 /// Removes the lease, so that the other replicas take over at once.
 async fn leave(node: &Node) -> Result<(), async_nats::Error> {
-    bucket(node).await?.delete(node.id.to_string()).await?;
+    bucket::open(node)
+        .await?
+        .delete(node.id.to_string())
+        .await?;
     Ok(node.connection.client().flush().await?)
 }

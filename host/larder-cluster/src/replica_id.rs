@@ -1,4 +1,4 @@
-//! The name of a replica. It is random for each process, because a restarted process does not have the state of its
+//! The id of a replica. It is random for each process, because a restarted process does not have the state of its
 //! predecessor.
 
 use std::fmt;
@@ -6,14 +6,15 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::error::ClusterError;
+use larder_model::name::ReplicaName;
 
-/// The name of a replica, written as 16 hexadecimal digits.
+/// The id of a replica, written as 16 hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ReplicaId(u64);
 
 impl ReplicaId {
-    /// Chooses a new name.
+    /// Chooses a new id.
     pub(crate) fn random() -> Result<Self, ClusterError> {
         let mut bytes = [0; 8];
         getrandom::fill(&mut bytes).map_err(ClusterError::Random)?;
@@ -32,9 +33,14 @@ impl ReplicaId {
             .map(Self)
     }
 
-    /// The name as a number.
+    /// The id as a number.
     pub(crate) fn number(self) -> u64 {
         self.0
+    }
+
+    /// The id as a name, for a replica without a configured name.
+    pub fn as_name(self) -> ReplicaName {
+        ReplicaName::of_number(self.0)
     }
 
     #[cfg(test)]
@@ -59,7 +65,7 @@ impl TryFrom<String> for ReplicaId {
     type Error = &'static str;
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
-        Self::parse(&text).ok_or("not the name of a replica")
+        Self::parse(&text).ok_or("not the id of a replica")
     }
 }
 

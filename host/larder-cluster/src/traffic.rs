@@ -22,11 +22,10 @@ pub(crate) enum Kind {
     Signal,
     ListChanged,
     Interest,
-    Session,
 }
 
 const DIRECTIONS: [&str; 3] = ["sent", "received", "dropped"];
-const KINDS: [&str; 5] = ["updated", "signal", "list_changed", "interest", "session"];
+const KINDS: [&str; 4] = ["updated", "signal", "list_changed", "interest"];
 
 /// The numbers of messages. Clones share the same numbers.
 #[derive(Debug, Clone, Default)]

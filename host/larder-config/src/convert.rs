@@ -66,7 +66,7 @@ pub(super) fn convert(
     let state_dir = conversion.team_state_dir(&global, &settings);
     let teams = conversion.build_teams(&global, settings, &state_dir);
     #[cfg(feature = "cluster")]
-    let cluster = conversion.cluster(file.cluster, &file.server, &global.secrets, &teams);
+    let cluster = conversion.cluster(file.cluster, &global.secrets, &teams);
     #[cfg(not(feature = "cluster"))]
     let cluster = None;
     conversion.set_team_order(file.server.team_order.as_ref());

@@ -7,19 +7,15 @@
 pub(crate) mod call_stream;
 pub(crate) mod cancellation;
 pub(crate) mod input_state;
-pub(crate) mod peer_replicas;
 mod requests;
 pub(crate) mod sealing;
-
-use std::sync::Arc;
 
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 
-use self::peer_replicas::PeerReplicas;
-pub(super) use self::requests::{AskError, ClientRequests, DeliveryError, Outcome};
+pub(super) use self::requests::{AskError, ClientRequests};
 use crate::wire::fields::Fields;
 use crate::wire::json_writer::object;
 use crate::wire::message::Response;
@@ -60,32 +56,14 @@ impl LegacyClientSide {
         *self.log_level.lock() = Some(level);
     }
 
-    /// Sets the lowest severity of log messages by its name. A name that the protocol does not define is ignored.
-    pub(super) fn set_log_level_name(&self, name: &str) {
-        if let Ok(level) = parse_level(name) {
-            self.set_log_level(level);
-        }
-    }
-
-    /// The name of the severity that the client chose.
-    pub(super) fn log_level_name(&self) -> Option<&'static str> {
-        let level = *self.log_level.lock();
-        level.and_then(level_name)
-    }
-
-    /// Sets the connection to replicas, for answers to requests that this process did not send.
-    pub(super) fn link(&self, peer_replicas: Arc<dyn PeerReplicas>) {
-        self.requests.link(peer_replicas);
-    }
-
     /// Passes the answer to a request of the server on.
-    pub(super) fn resolve(&self, response: &Response<'_>) -> Result<(), DeliveryError> {
+    pub(super) fn resolve(&self, response: &Response<'_>) {
         let Some(id) = &response.id else {
-            return Ok(());
+            return;
         };
         let text = |json: RawJson<'_>| json.get().to_owned();
         self.requests
-            .resolve(id.json(), response.outcome.map(text).map_err(text))
+            .resolve(id.json(), response.outcome.map(text).map_err(text));
     }
 
     /// Returns the client's side of a call, and its log messages.

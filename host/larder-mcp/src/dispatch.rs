@@ -167,7 +167,7 @@ impl Context<'_> {
             }
             Operation::Prompts { cursor } => self.prompts(cursor.as_deref()).boxed().await?,
             Operation::GetPrompt(request) => self.get_prompt(request, peer, slot).boxed().await?,
-            Operation::SetLogLevel(level) => self.set_log_level(peer, *level).boxed().await,
+            Operation::SetLogLevel(level) => self.set_log_level(peer, *level),
             Operation::Subscribe { uri } => self.subscribe(peer, uri).boxed().await?,
             Operation::Unsubscribe { uri } => self.unsubscribe(peer, [&*uri]).boxed().await?,
             Operation::SubscribeAll { uris } => self.subscribe_all(peer, uris).boxed().await?,
@@ -190,11 +190,9 @@ impl Context<'_> {
         Ok(self.completion(&completion))
     }
 
-    async fn set_log_level(self, peer: &Peer, level: Severity) -> ChargedResponse {
+    fn set_log_level(self, peer: &Peer, level: Severity) -> ChargedResponse {
         if let Peer::Legacy(client) = peer {
             client.side.set_log_level(level);
-            // The level must be stored for other replicas.
-            client.subscriptions.save().await;
         }
         self.empty_result()
     }

@@ -314,11 +314,8 @@ impl Endpoint {
         match message {
             Message::Malformed { id, rpc_error } => error_response(id.as_ref(), rpc_error),
             Message::Response(response) => {
-                let undelivered = |_| {
-                    RpcError::overloaded("the replica that asked cannot be reached at the moment")
-                };
                 self.accept(head, None, |session, _| {
-                    session.client.side.resolve(response).map_err(undelivered)
+                    session.client.side.resolve(response);
                 })
                 .await
             }
@@ -326,7 +323,6 @@ impl Endpoint {
                 let params = Some(&notification.params);
                 let handle = |_: &_, context: RequestContext<'_>| {
                     context.handle_notification(notification);
-                    Ok(())
                 };
                 self.accept(head, params, handle).await
             }

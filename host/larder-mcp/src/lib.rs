@@ -31,7 +31,6 @@ mod wire;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -46,13 +45,12 @@ use self::outgoing::waiting_bytes::WaitingBytes;
 pub use self::render::catalog_json;
 use self::session::Sessions;
 pub use self::session::{
-    FileSessionStore, PeerMessage, PutError, ReplicaName, ReplyAddress, RequestError, SessionKey,
-    SessionOwner, SessionRecord, SessionStore, SharedSessionStore, StoreChange, StoreEntry,
-    StoredSession, StoredValue, Unavailable,
+    FileSessionStore, SessionKey, SessionOwner, SessionRecord, SessionStore, StoredSession,
 };
 use self::settings::{FixedSettings, Settings};
 use larder_core::gateway::Gateway;
 use larder_core::telemetry::Telemetry;
+use larder_model::name::ReplicaName;
 use larder_model::resource::Caller;
 use larder_runtime::drain::Drain;
 pub use larder_runtime::listener::{ListenAddress, Listener, UnixSocket};
@@ -131,8 +129,6 @@ struct Inner {
     low_priority_threads: Arc<LowPriorityThreads>,
     settings: Arc<ArcSwap<Settings>>,
     fixed: FixedSettings,
-    /// Whether clients can reach other replicas of this server when this server stops.
-    has_replicas: AtomicBool,
 }
 
 impl Endpoint {
@@ -178,7 +174,6 @@ impl Endpoint {
             low_priority_threads,
             settings,
             fixed,
-            has_replicas: AtomicBool::new(false),
         }));
         endpoint.register_gauges();
         endpoint
@@ -199,9 +194,11 @@ impl Endpoint {
         metrics.register_gauge("larder_waiting_bytes", help, move || waiting_bytes.total());
     }
 
-    /// Lets clients of event streams reconnect soon when this server stops, because another replica answers them.
-    pub fn expect_replicas(&self) {
-        self.0.has_replicas.store(true, Ordering::Relaxed);
+    /// Makes this server one of several replicas. The ids of its sessions begin with its name. State that modern clients
+    /// hold is sealed with keys that all replicas share.
+    pub fn join_replicas(&self, name: ReplicaName, keys: SealingKeys) {
+        self.0.sessions.set_replica(name);
+        self.0.input_states.share(keys);
     }
 
     /// Replaces the settings. Called after the settings of the gateway are replaced. The address, the credentials, the

@@ -1,12 +1,11 @@
 //! Sessions of legacy clients. The table is bounded, because every client that can reach the server can open sessions.
-//! With a store, sessions continue after a restart of the server, or at other replicas. Of a session that this process
-//! has not used, only the owner and the size are known. It uses `protocol` and what `protocol` uses, but no transport.
+//! With a store, sessions continue after a restart of the server. Of a session that this process has not used, only the
+//! owner and the size are known. It uses `protocol` and what `protocol` uses, but no transport.
 
 mod eviction;
 mod lifetime;
 mod recorder;
 mod restore;
-mod shared;
 mod storage;
 mod store;
 mod stored_bytes;
@@ -26,16 +25,13 @@ use crate::subscribe::subscriptions::Subscriptions;
 use crate::wire::message::MAX_BATCH;
 use crate::wire::rpc_error::{INTERNAL_ERROR, INVALID_REQUEST, RpcError};
 use eviction::{SessionCounts, Victim};
+use larder_model::name::ReplicaName;
 use larder_model::resource::Caller;
 use larder_runtime::memory_budget::MemoryBudget;
 use larder_runtime::metrics::Refusal;
-use shared::SharedSessions;
-pub(super) use shared::{RemoteItem, RemoteStream, SessionLink};
 use storage::Storage;
 pub use store::{
-    FileSessionStore, PeerMessage, PutError, ReplicaName, ReplyAddress, RequestError, SessionKey,
-    SessionOwner, SessionRecord, SessionStore, SharedSessionStore, StoreChange, StoreEntry,
-    StoredSession, StoredValue, Unavailable,
+    FileSessionStore, SessionKey, SessionOwner, SessionRecord, SessionStore, StoredSession,
 };
 
 /// Maximum number of concurrent requests of one session. Requests continue after their connections end, so no other
@@ -51,22 +47,20 @@ pub(super) struct Sessions<W = Subscriptions> {
     idle_timeout: Duration,
     /// None if sessions are kept in memory only.
     storage: OnceLock<Arc<Storage>>,
-    /// None if there are no other replicas.
-    shared: OnceLock<Arc<SharedSessions>>,
+    /// The name of this replica. None if there are no other replicas.
+    replica: OnceLock<ReplicaName>,
 }
 
 struct Table<W> {
     open: HashMap<String, Arc<Session<W>>>,
-    /// Sessions of earlier runs of the server, or of other replicas, that were not used in this process.
+    /// Sessions of earlier runs of the server that were not used in this process.
     stored: HashMap<SessionKey, EarlierSession>,
 }
 
-/// A session of an earlier run of the server, or of another replica.
+/// A session of an earlier run of the server.
 struct EarlierSession {
     caller: Caller,
     last_used: Instant,
-    /// Until when the session counts as in use, because its client has an open notification stream at another replica.
-    in_use_until: Instant,
 }
 
 /// One session.
@@ -78,8 +72,6 @@ pub(super) struct Session<W = Subscriptions> {
     caller: Caller,
     ended: CancellationToken,
     usage: Mutex<Usage>,
-    /// The connection to other replicas, if there are any.
-    link: OnceLock<SessionLink>,
 }
 
 struct Usage {
@@ -101,7 +93,7 @@ impl<W> Sessions<W> {
             max_sessions,
             idle_timeout,
             storage: OnceLock::new(),
-            shared: OnceLock::new(),
+            replica: OnceLock::new(),
         }
     }
 
@@ -110,23 +102,34 @@ impl<W> Sessions<W> {
         self.budget.charge_to(memory);
     }
 
+    /// From now on, the ids of new sessions begin with the name of this replica. A load balancer then sends the requests
+    /// of a session to the replica that has the session.
+    pub(super) fn set_replica(&self, name: ReplicaName) {
+        // The name is set once, at the start.
+        _ = self.replica.set(name);
+    }
+
     /// Opens a session. If the table is full, evicts a session of the same caller, or of a caller with more sessions.
     pub(super) fn open(
         &self,
         client: Client<W>,
         caller: Caller,
     ) -> Result<Arc<Session<W>>, RpcError> {
-        let run = match self.shared.get() {
-            Some(shared) => shared.new_run()?,
-            None => random_id()?[..RUN_LENGTH].to_owned(),
-        };
-        let ids = EventIds::new(&random_id()?[..12], &run);
+        let ids = EventIds::new(&random_id()?[..12], &random_id()?[..RUN_LENGTH]);
         let replay = Replay::new(ids, client.log.clone(), self.budget.clone());
-        let session = Arc::new(Session::new(random_id()?, client, caller, replay));
+        let session = Arc::new(Session::new(self.new_id()?, client, caller, replay));
         let mut table = self.lock();
         self.make_room(&mut table, &session.caller)?;
         table.open.insert(session.id.clone(), session.clone());
         Ok(session)
+    }
+
+    fn new_id(&self) -> Result<String, RpcError> {
+        let random = random_id()?;
+        Ok(match self.replica.get() {
+            Some(name) => format!("{name}.{random}"),
+            None => random,
+        })
     }
 
     /// Adds sessions that earlier runs of the server have put into this store.
@@ -150,14 +153,9 @@ impl<W> Sessions<W> {
             };
             surplus.iter().for_each(|key| storage.remove_later(*key));
             table.stored.retain(|key, _| !surplus.contains(key));
-            table.stored.insert(
-                session.key,
-                EarlierSession {
-                    caller,
-                    last_used,
-                    in_use_until: last_used,
-                },
-            );
+            table
+                .stored
+                .insert(session.key, EarlierSession { caller, last_used });
         }
         while table.len() > self.max_sessions {
             let Some((&oldest, _)) = table
@@ -235,12 +233,8 @@ impl<W> Sessions<W> {
     pub(super) async fn end(&self, session: &Session<W>) {
         self.lock().open.remove(&session.id);
         session.close();
-        let key = SessionKey::of(&session.id);
         if let Some(storage) = self.storage.get() {
-            storage.remove(vec![key]).await;
-        }
-        if let Some(shared) = self.shared.get() {
-            shared.remove(key).await;
+            storage.remove(vec![SessionKey::of(&session.id)]).await;
         }
     }
 
@@ -251,14 +245,7 @@ impl<W> Sessions<W> {
             |session| !session.is_idle(self.idle_timeout),
             |session| session.last_used.elapsed() < self.idle_timeout,
         );
-        if self.shared.get().is_some() {
-            // Other replicas may use these sessions. The store removes sessions that no replica uses.
-            return open.iter().for_each(|session| session.close());
-        }
-        open.iter().for_each(|session| self.close(session));
-        for key in stored {
-            self.remove_stored(key);
-        }
+        self.close_all(&open, stored);
     }
 
     /// Closes the sessions of callers that are not allowed any more.
@@ -267,13 +254,7 @@ impl<W> Sessions<W> {
             |session| may_call(&session.caller),
             |session| may_call(&session.caller),
         );
-        open.iter().for_each(|session| self.close(session));
-        // Other replicas may have another configuration for a while. Their callers are authenticated there.
-        if self.shared.get().is_none() {
-            for key in stored {
-                self.remove_stored(key);
-            }
-        }
+        self.close_all(&open, stored);
     }
 
     /// Removes sessions from the table, and returns them.
@@ -294,10 +275,6 @@ impl<W> Sessions<W> {
             .map(|(key, _)| key)
             .collect();
         (open, stored)
-    }
-
-    fn set_shared(&self, shared: Arc<SharedSessions>) {
-        _ = self.shared.set(shared);
     }
 
     /// The number of open sessions. It includes sessions of earlier runs that were not used in this run.
@@ -342,6 +319,13 @@ impl<W> Sessions<W> {
         Ok(())
     }
 
+    fn close_all(&self, open: &[Arc<Session<W>>], stored: Vec<SessionKey>) {
+        open.iter().for_each(|session| self.close(session));
+        for key in stored {
+            self.remove_stored(key);
+        }
+    }
+
     fn close(&self, session: &Session<W>) {
         session.close();
         self.remove_stored(SessionKey::of(&session.id));
@@ -350,9 +334,6 @@ impl<W> Sessions<W> {
     fn remove_stored(&self, key: SessionKey) {
         if let Some(storage) = self.storage.get() {
             storage.remove_later(key);
-        }
-        if let Some(shared) = self.shared.get() {
-            shared.remove_later(key);
         }
     }
 

@@ -1,4 +1,4 @@
-//! Names of providers and teams, and SHA-256 digests. A value of these types is always valid.
+//! Names of providers, teams and replicas, and SHA-256 digests. A value of these types is always valid.
 
 use std::fmt;
 use std::io::{self, Read};
@@ -141,6 +141,43 @@ impl From<TeamName> for Teams {
     }
 }
 
+/// The name of a replica. The ids of its sessions begin with it, so that load balancers can match it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReplicaName(Arc<str>);
+
+/// Error of parsing the name of a replica.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("use 1 to 64 letters, digits or `-`, beginning with a letter or a digit")]
+pub struct BadReplicaName;
+
+impl ReplicaName {
+    /// Parses a name.
+    pub fn parse(text: &str) -> Result<Self, BadReplicaName> {
+        let fits = (1..=64).contains(&text.len())
+            && text.starts_with(|c: char| c.is_ascii_alphanumeric())
+            && text
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+        fits.then(|| Self(text.into())).ok_or(BadReplicaName)
+    }
+
+    /// The name for a random number.
+    pub fn of_number(number: u64) -> Self {
+        Self(format!("{number:016x}").into())
+    }
+
+    /// Returns the name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for ReplicaName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
 /// Error of parsing a digest. The error does not contain the text, which may be a token that was pasted by mistake.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("not a digest: write \"sha256:\" and 64 hexadecimal digits")]
@@ -226,6 +263,19 @@ impl fmt::Debug for Digest {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_name_of_a_replica_has_no_dot() {
+        for good in ["a", "replica-2", "7", &"x".repeat(64)] {
+            assert_eq!(ReplicaName::parse(good).unwrap().as_str(), good);
+        }
+        for bad in ["", "a.b", "-a", "a b", "a_b", "ä", &"x".repeat(65)] {
+            assert_eq!(ReplicaName::parse(bad), Err(BadReplicaName), "{bad}");
+        }
+        let random = ReplicaName::of_number(0xab);
+        assert_eq!(random.as_str(), "00000000000000ab");
+        assert_eq!(ReplicaName::parse(random.as_str()), Ok(random));
+    }
 
     #[test]
     fn parses_only_valid_names() {

@@ -128,6 +128,6 @@ mod registries {
 }
 
 mod cluster {
-    mod replica_sessions;
     mod replicas;
+    mod sessions;
 }

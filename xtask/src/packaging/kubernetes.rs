@@ -73,5 +73,7 @@ fn check_configuration(output: &Output, name: &str, secrets: &[(String, String)]
     let config = work.join("larder.toml");
     fs::write(&config, text)?;
     let mut check = larder_command(&["check", "--config"]);
+    // Kubernetes sets the name of the pod.
+    check.env("HOSTNAME", "larder-0");
     output.run(check.arg(&config).envs(secrets.iter().cloned()))
 }

@@ -48,6 +48,28 @@ pub(crate) fn check(output: &Output) -> Result<Outcome> {
     result.map(|()| Outcome::Passed)
 }
 
+/// Starts nginx in the foreground. `config` is a part of the block `http`.
+pub(crate) fn start_nginx(work: &Path, config: &str) -> Result<Child> {
+    fs::write(work.join("larder.conf"), config)?;
+    let user = if rustix::process::geteuid().is_root() {
+        "user root;\n"
+    } else {
+        ""
+    };
+    let main = MAIN.replace("WORK", &work.display().to_string());
+    fs::write(work.join("nginx.conf"), format!("{user}{main}"))?;
+    let log = fs::File::create(work.join("nginx.log"))?;
+    let mut nginx = command("nginx");
+    nginx
+        .arg("-p")
+        .arg(work)
+        .arg("-c")
+        .arg(work.join("nginx.conf"))
+        .stdout(Stdio::null())
+        .stderr(log);
+    nginx.spawn().context("nginx")
+}
+
 /// A running nginx. It is stopped when it is dropped.
 struct Proxy {
     child: Child,
@@ -87,28 +109,8 @@ impl Proxy {
                 "/etc/ssl/docs.example.com.key",
                 &format!("{folder}/key.pem"),
             );
-        fs::write(work.join("larder.conf"), example)?;
-        let user = if rustix::process::geteuid().is_root() {
-            "user root;\n"
-        } else {
-            ""
-        };
-        fs::write(
-            work.join("nginx.conf"),
-            format!("{user}{}", MAIN.replace("WORK", &folder)),
-        )?;
-        let log = fs::File::create(work.join("nginx.log"))?;
-        let mut nginx = command("nginx");
-        nginx
-            .arg("-p")
-            .arg(work)
-            .arg("-c")
-            .arg(work.join("nginx.conf"))
-            .stdout(Stdio::null())
-            .stderr(log);
-        let child = nginx.spawn().context("nginx")?;
         Ok(Self {
-            child,
+            child: start_nginx(work, &example)?,
             port,
             authority: work.join("ca.pem"),
         })

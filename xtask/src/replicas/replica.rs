@@ -123,6 +123,10 @@ impl Replica {
         Ok(values.iter().sum())
     }
 
+    pub(super) fn url(&self) -> String {
+        format!("http://127.0.0.1:{}/mcp", self.port)
+    }
+
     fn admin_url(&self) -> String {
         format!("http://127.0.0.1:{}", self.admin_port)
     }

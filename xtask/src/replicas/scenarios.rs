@@ -75,7 +75,7 @@ fn changes(deployment: &mut Deployment, clients: &Clients) -> Result<String> {
     ))
 }
 
-/// Another replica takes over the polls and the sessions of a killed replica.
+/// Other replicas take over the polls of a killed replica, and its legacy clients initialise again.
 fn kill_replica(deployment: &mut Deployment, clients: &Clients) -> Result<String> {
     let pollers = wait_for_single_pollers(deployment)?;
     let (busiest, polled) = busiest(&pollers)?;
@@ -84,7 +84,7 @@ fn kill_replica(deployment: &mut Deployment, clients: &Clients) -> Result<String
         .iter()
         .position(|replica| replica.name == busiest)
         .context("no such replica")?;
-    let resumed = clients.resumed.load(Ordering::Relaxed);
+    let opened = clients.continued.sessions.load(Ordering::Relaxed);
     let killed = Instant::now();
     clients.requests.while_killing(|| {
         deployment.replicas[index].kill();
@@ -111,9 +111,10 @@ fn kill_replica(deployment: &mut Deployment, clients: &Clients) -> Result<String
     deployment.replicas[index].start()?;
     deployment.wait_until_complete()?;
     let told = change_exactly(deployment, clients, 1)?;
-    let resumed = clients.resumed.load(Ordering::Relaxed) - resumed;
+    let opened = clients.continued.sessions.load(Ordering::Relaxed) - opened;
     Ok(format!(
-        "{} pages polled by others after {takeover:.1?}, {resumed} sessions resumed, then {told} updates, each exactly once",
+        "{} pages polled by others after {takeover:.1?}, {opened} sessions opened again, then {told} updates, each exactly \
+         once",
         polled.len()
     ))
 }
@@ -170,7 +171,7 @@ fn partition(deployment: &mut Deployment, clients: &Clients) -> Result<String> {
 
 /// Restarts each replica with SIGTERM, and changes all pages while the replica is stopped.
 fn rolling_restart(deployment: &mut Deployment, clients: &Clients) -> Result<String> {
-    let resumed = clients.resumed.load(Ordering::Relaxed);
+    let opened = clients.continued.sessions.load(Ordering::Relaxed);
     for index in 0..deployment.replicas.len() {
         deployment.origin.change_all();
         deployment.replicas[index].stop()?;
@@ -179,15 +180,18 @@ fn rolling_restart(deployment: &mut Deployment, clients: &Clients) -> Result<Str
         deployment.replicas[index].start()?;
         deployment.wait_until_complete()?;
     }
-    let resumed = clients.resumed.load(Ordering::Relaxed) - resumed;
-    ensure!(resumed >= SESSIONS, "only {resumed} sessions were resumed");
+    let opened = clients.continued.sessions.load(Ordering::Relaxed) - opened;
+    ensure!(
+        opened >= SESSIONS,
+        "only {opened} sessions were opened again"
+    );
     let told = change_exactly(deployment, clients, 1)?;
     Ok(format!(
-        "{resumed} sessions resumed, then {told} updates, each exactly once"
+        "{opened} sessions opened again, then {told} updates, each exactly once"
     ))
 }
 
-/// Sessions that were sealed with the old key continue with the new key.
+/// Replicas with the old and the new key understand each other's messages.
 fn other_key(deployment: &mut Deployment, clients: &Clients) -> Result<String> {
     let [old, new] = KEYS;
     deployment.set_keys(&[new, old])?;

@@ -1,6 +1,6 @@
-//! A client of the legacy era that keeps its session. When its stream ends, the client opens the stream again with
-//! `Last-Event-ID`, and does not subscribe again. It also does not read after a reconnection, so only a notification
-//! can report an update.
+//! A client of the legacy era. When its stream ends, the client opens the stream again with `Last-Event-ID`, and does not
+//! subscribe again. It also does not read after that, so only a notification can report an update. If its session is
+//! unknown, because its replica is gone, it opens another session, subscribes, and reads.
 
 use std::net::{Shutdown, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,9 +16,18 @@ use super::origin::PAGES;
 use super::requests::{page, uri};
 use crate::mcp_client::{Client, Event, Events};
 
-/// How long a session may be missing because NATS is not reachable, or how long it may be impossible to open a stream.
+/// How long it may be impossible to open a stream.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(200);
+
+/// How often the clients continued.
+#[derive(Default)]
+pub(super) struct Continuations {
+    /// Streams that were opened again in the same session.
+    pub(super) streams: AtomicUsize,
+    /// Sessions that were opened because the previous one was unknown.
+    pub(super) sessions: AtomicUsize,
+}
 
 struct Session {
     url: String,
@@ -27,16 +36,16 @@ struct Session {
     last_event: Option<String>,
     stream: Arc<Mutex<Option<TcpStream>>>,
     requests: Arc<super::requests::Requests>,
-    resumed: Arc<AtomicUsize>,
+    continued: Arc<Continuations>,
 }
 
-/// Opens a session, subscribes to all pages, and listens. `resumed` counts how often its stream was opened again.
+/// Opens a session, subscribes to all pages, and listens.
 pub(super) fn listen(
     name: &str,
     url: &str,
     token: &str,
     surroundings: &Surroundings,
-    resumed: &Arc<AtomicUsize>,
+    continued: &Arc<Continuations>,
 ) -> Listener {
     let stream = Arc::<Mutex<Option<TcpStream>>>::default();
     let mut session = Session {
@@ -46,7 +55,7 @@ pub(super) fn listen(
         last_event: None,
         stream: stream.clone(),
         requests: surroundings.requests.clone(),
-        resumed: resumed.clone(),
+        continued: continued.clone(),
     };
     let end = move || {
         if let Some(stream) = stream.lock().unwrap_or_else(PoisonError::into_inner).take() {
@@ -64,13 +73,7 @@ pub(super) fn listen(
 
 impl Session {
     fn run(&mut self, follower: &Follower) -> Result<()> {
-        self.open()?;
-        let mut events = self.stream()?;
-        for page in 0..PAGES {
-            let result = self.post("resources/subscribe", json!({ "uri": uri(page) }))?;
-            ensure!(result["result"].is_object(), "subscribe: {result}");
-        }
-        follower.began();
+        let mut events = self.begin(follower)?;
         loop {
             let mut pause = PAUSE;
             // A broken connection has the same effect as the end of a stream.
@@ -79,13 +82,50 @@ impl Session {
                 self.take(event, follower);
             }
             thread::sleep(pause);
-            events = self.stream()?;
+            events = match self.stream()? {
+                Some(events) => {
+                    self.continued.streams.fetch_add(1, Ordering::Relaxed);
+                    events
+                }
+                None => {
+                    self.continued.sessions.fetch_add(1, Ordering::Relaxed);
+                    self.begin(follower)?
+                }
+            };
             // The code that ends this client either used this stream, or had already stopped all requests.
             if self.requests.is_stopped() {
                 return Ok(());
             }
-            self.resumed.fetch_add(1, Ordering::Relaxed);
         }
+    }
+
+    /// Opens a session, and subscribes in it. Tries again if the replica of the new session is stopped meanwhile.
+    fn begin(&mut self, follower: &Follower) -> Result<Events> {
+        let began = Instant::now();
+        loop {
+            match self.try_begin() {
+                Ok(events) => {
+                    follower.began();
+                    return Ok(events);
+                }
+                Err(error) => ensure!(
+                    began.elapsed() < OPEN_TIMEOUT && !self.requests.is_stopped(),
+                    "no session can be opened: {error:#}"
+                ),
+            }
+            thread::sleep(PAUSE);
+        }
+    }
+
+    fn try_begin(&mut self) -> Result<Events> {
+        self.last_event = None;
+        self.open()?;
+        let events = self.stream()?.context("the new session is unknown")?;
+        for page in 0..PAGES {
+            let result = self.post("resources/subscribe", json!({ "uri": uri(page) }))?;
+            ensure!(result["result"].is_object(), "subscribe: {result}");
+        }
+        Ok(events)
     }
 
     fn take(&mut self, event: Event, follower: &Follower) {
@@ -111,8 +151,9 @@ impl Session {
         Ok(())
     }
 
-    /// Opens the stream of the session. Tries again as long as a later attempt may succeed.
-    fn stream(&self) -> Result<Events> {
+    /// Opens the stream of the session. Tries again as long as a later attempt may succeed. `None` if the session is
+    /// unknown.
+    fn stream(&self) -> Result<Option<Events>> {
         let began = Instant::now();
         loop {
             let opened = self
@@ -122,8 +163,9 @@ impl Session {
                 Ok(Ok(events)) => {
                     *self.stream.lock().unwrap_or_else(PoisonError::into_inner) =
                         Some(events.connection()?);
-                    return Ok(events);
+                    return Ok(Some(events));
                 }
+                Ok(Err(404)) => return Ok(None),
                 Ok(Err(status)) if status < 500 => {
                     bail!("the stream of the session is refused with {status}")
                 }
@@ -137,7 +179,7 @@ impl Session {
         }
     }
 
-    /// Sends a message on a separate connection, so that any replica may receive it.
+    /// Sends a message on a separate connection. The proxy must send it to the replica of the session.
     fn post(&self, method: &str, params: Value) -> Result<Value> {
         let response = self.connect()?.legacy(Some(&self.id), method, params)?;
         ensure!(

@@ -18,6 +18,7 @@ use crate::server::{WAIT, eventually};
 
 pub(crate) fn config(url: &str) -> ClusterConfig {
     ClusterConfig {
+        replica: None,
         servers: vec![NatsServer::parse(url).unwrap()],
         prefix: Prefix::default(),
         credentials: None,
@@ -26,7 +27,6 @@ pub(crate) fn config(url: &str) -> ClusterConfig {
         require_sealed: false,
         lease: Duration::from_secs(3),
         copies: 1,
-        session_idle_timeout: Duration::from_secs(60),
         version: "1.2.3".into(),
     }
 }

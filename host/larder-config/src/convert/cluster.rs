@@ -8,12 +8,11 @@ use std::time::Duration;
 
 use toml::Spanned;
 
-use super::server::SESSION_IDLE_SECONDS;
-use super::{Conversion, time};
+use super::Conversion;
 use crate::file::{self, NatsServers};
 use crate::{Diagnostic, Team};
 use larder_cluster::{ClusterConfig, NatsCredentials, Prefix};
-use larder_model::name::TeamName;
+use larder_model::name::{ReplicaName, TeamName};
 use larder_model::policy::{KeyValueGrant, Secret, Secrets};
 
 /// The minimum length of a key. A key is used without a derivation, so it must not be a word.
@@ -29,7 +28,6 @@ impl Conversion<'_> {
     pub(super) fn cluster(
         &mut self,
         raw: file::Cluster,
-        server: &file::Server,
         secrets: &Secrets,
         teams: &BTreeMap<TeamName, Team>,
     ) -> Option<ClusterConfig> {
@@ -40,6 +38,7 @@ impl Conversion<'_> {
         self.warn_of_unshared(teams);
         let credentials = self.credentials(raw.credentials_file.as_ref(), nats);
         Some(ClusterConfig {
+            replica: self.replica_name(raw.replica.as_ref()),
             servers: nats.get_ref().0.clone(),
             prefix: self.prefix(raw.prefix.as_ref()),
             credentials,
@@ -51,7 +50,6 @@ impl Conversion<'_> {
                 .is_some_and(|raw| *raw.get_ref()),
             lease: self.lease(raw.lease.as_ref()),
             copies: self.copies(raw.copies.as_ref()),
-            session_idle_timeout: time(server.session_idle_timeout, SESSION_IDLE_SECONDS),
             version: env!("CARGO_PKG_VERSION").into(),
         })
     }
@@ -62,6 +60,7 @@ impl Conversion<'_> {
             .flatten()
             .map(Spanned::span);
         let others = [
+            raw.replica.as_ref().map(Spanned::span),
             raw.prefix.as_ref().map(Spanned::span),
             raw.key.as_ref().map(Spanned::span),
             raw.require_sealed.as_ref().map(Spanned::span),
@@ -77,6 +76,13 @@ impl Conversion<'_> {
                 "has no effect without `cluster.nats`: add it, or remove [cluster]",
             );
         }
+    }
+
+    fn replica_name(&mut self, raw: Option<&Spanned<String>>) -> Option<ReplicaName> {
+        let raw = raw?;
+        ReplicaName::parse(raw.get_ref())
+            .map_err(|error| self.error(&raw.span(), error.to_string()))
+            .ok()
     }
 
     fn prefix(&mut self, raw: Option<&Spanned<String>>) -> Prefix {
@@ -144,7 +150,7 @@ impl Conversion<'_> {
     ) -> Vec<Secret> {
         let Some(raw) = raw.filter(|raw| !raw.get_ref().is_empty()) else {
             let message = "requires `cluster.key`, such as key = [\"cluster-key\"] with [secret.cluster-key]: \
-                           replicas seal sessions with it; create one with `openssl rand -base64 32`";
+                           replicas seal their messages with it; create one with `openssl rand -base64 32`";
             self.error(nats, message);
             return Vec::new();
         };

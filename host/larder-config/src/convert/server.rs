@@ -15,8 +15,6 @@ use larder_model::resource::Caller;
 
 /// A client that reads nothing for this time is disconnected.
 const STALL_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long a session may be idle, by default.
-pub(super) const SESSION_IDLE_SECONDS: u64 = 30 * 60;
 
 pub(super) fn gateway(
     server: &Server,
@@ -62,7 +60,7 @@ pub(super) fn endpoint(
         origins: origins.map(|origin| origin.0).collect(),
         body_limit: server.body_limit.map_or(1 << 20, |size| size.0),
         sessions: count(server.sessions, 1_000) as usize,
-        session_idle_timeout: time(server.session_idle_timeout, SESSION_IDLE_SECONDS),
+        session_idle_timeout: time(server.session_idle_timeout, 30 * 60),
         streams: limits.streams,
         connections: limits.connections,
         waiting_bytes: server.waiting_bytes.map_or(256 << 20, |size| size.0),

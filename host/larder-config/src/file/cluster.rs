@@ -15,6 +15,7 @@ use larder_cluster::NatsServer;
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Cluster {
     pub(crate) nats: Option<Spanned<NatsServers>>,
+    pub(crate) replica: Option<Spanned<String>>,
     pub(crate) prefix: Option<Spanned<String>>,
     pub(crate) credentials_file: Option<Spanned<PathBuf>>,
     pub(crate) ca: Option<Spanned<PathBuf>>,

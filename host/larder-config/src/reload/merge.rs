@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::ConfigReload;
-use crate::{ClusterConfig, Config, Log, Team};
+use crate::{Config, Log, Team};
 use larder_admin as admin;
 use larder_core::{gateway, reconcile};
 use larder_mcp::{self as endpoint, ListenAddress};
@@ -44,7 +44,7 @@ impl Config {
             cluster: if self.is_over_stdio {
                 None
             } else {
-                merge.cluster(self, fresh.cluster)
+                merge.keep("cluster", &self.cluster, fresh.cluster)
             },
             admin: merge.admin(&self.admin, fresh.admin),
             endpoint: merge.endpoint(&self.endpoint, fresh.endpoint, self.is_over_stdio),
@@ -96,16 +96,6 @@ impl Merge {
                 ..fresh
             },
         )
-    }
-
-    /// The idle timeout of sessions is reported with the other keys of the endpoint.
-    fn cluster(&mut self, running: &Config, fresh: Option<ClusterConfig>) -> Option<ClusterConfig> {
-        #[cfg(feature = "cluster")]
-        let fresh = fresh.map(|fresh| ClusterConfig {
-            session_idle_timeout: running.endpoint.session_idle_timeout,
-            ..fresh
-        });
-        self.keep("cluster", &running.cluster, fresh)
     }
 
     /// Teams are added and removed. Teams that stay change only in part.

@@ -18,10 +18,7 @@ fn a_cluster_needs_only_a_server_and_a_key() {
         (cluster.prefix.as_str(), cluster.lease, cluster.copies),
         ("larder", Duration::from_secs(10), 1)
     );
-    assert_eq!(
-        (cluster.keys.len(), cluster.session_idle_timeout),
-        (1, Duration::from_secs(30 * 60))
-    );
+    assert_eq!((cluster.keys.len(), cluster.replica), (1, None));
     assert_eq!((cluster.credentials, cluster.ca), (None, None));
     let several =
         "[cluster]\nnats = ['tls://a.example', 'nats://u:pa55word@b.example:1']\nkey = ['k']\n";
@@ -45,8 +42,14 @@ fn what_cannot_work_is_an_error() {
     check(
         "[cluster]\nnats = 'nats://127.0.0.1'",
         expect![[
-            r#"larder.toml:2: cluster.nats: requires `cluster.key`, such as key = ["cluster-key"] with [secret.cluster-key]: replicas seal sessions with it; create one with `openssl rand -base64 32`"#
+            r#"larder.toml:2: cluster.nats: requires `cluster.key`, such as key = ["cluster-key"] with [secret.cluster-key]: replicas seal their messages with it; create one with `openssl rand -base64 32`"#
         ]],
+    );
+    check(
+        &format!("[cluster]\nnats = 'nats://a'\nkey = ['k']\nreplica = 'a.b'\n{KEY}"),
+        expect![
+            "larder.toml:4: cluster.replica: use 1 to 64 letters, digits or `-`, beginning with a letter or a digit"
+        ],
     );
     check(
         &format!("[cluster]\nnats = 'http://a'\nkey = ['k']\n{KEY}"),

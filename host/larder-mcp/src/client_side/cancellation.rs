@@ -2,12 +2,11 @@
 
 use std::collections::HashMap;
 use std::pin::Pin;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
 
-use super::peer_replicas::PeerReplicas;
 use crate::wire::message::{Id, Params};
 use crate::wire::rpc_error::{INTERNAL_ERROR, RpcError};
 
@@ -16,8 +15,6 @@ use crate::wire::rpc_error::{INTERNAL_ERROR, RpcError};
 pub(crate) struct CancellableRequests {
     tokens: Mutex<HashMap<Id, CancellationToken>>,
     max_requests: usize,
-    /// The other replicas that may run requests of this client.
-    peer_replicas: OnceLock<Arc<dyn PeerReplicas>>,
 }
 
 /// A request that runs or waits. Its id is in use until this value is dropped.
@@ -34,7 +31,6 @@ impl CancellableRequests {
         Arc::new(Self {
             tokens: Mutex::default(),
             max_requests,
-            peer_replicas: OnceLock::new(),
         })
     }
 
@@ -64,22 +60,10 @@ impl CancellableRequests {
         let Some(id) = params.fields.get("requestId").and_then(Id::read) else {
             return;
         };
-        if !self.cancel_here(&id)
-            && let Some(peer_replicas) = self.peer_replicas.get()
-        {
-            peer_replicas.cancel(&id);
+        let token = self.lock().get(&id).cloned();
+        if let Some(token) = token {
+            token.cancel();
         }
-    }
-
-    /// Cancels a request of this process. Returns whether a request has this id.
-    pub(crate) fn cancel_here(&self, id: &Id) -> bool {
-        let token = self.lock().get(id).cloned();
-        token.inspect(CancellationToken::cancel).is_some()
-    }
-
-    /// Sets the connection to replicas, for requests that this process does not have.
-    pub(crate) fn link(&self, peer_replicas: Arc<dyn PeerReplicas>) {
-        _ = self.peer_replicas.set(peer_replicas);
     }
 
     pub(crate) fn cancel_all(&self) {

@@ -79,7 +79,7 @@ impl InputStates {
 
     fn encrypt(&self, context: &[u8], content: Vec<u8>) -> Option<io::Result<Vec<u8>>> {
         match self.shared.get() {
-            // The keys also seal other data.
+            // Replicas of earlier versions seal other data with the same keys.
             Some(keys) => Some(keys.seal(&[b"input ", context].concat(), content)),
             None => Some(self.own.as_ref()?.seal(context, content)),
         }

@@ -3,7 +3,6 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
@@ -11,7 +10,6 @@ use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::{mpsc, oneshot};
 
-use super::peer_replicas::PeerReplicas;
 use crate::wire::json_writer::object;
 use larder_model::input::{InputMethod, InputRequest, InputResponse};
 
@@ -29,13 +27,7 @@ pub(crate) type Outcome = Result<String, String>;
 #[derive(Debug, Default)]
 pub(crate) struct ClientRequests {
     pending: Mutex<PendingRequests>,
-    /// The other replicas that may have sent requests to this client.
-    peer_replicas: OnceLock<Arc<dyn PeerReplicas>>,
 }
-
-/// The answer cannot be passed to the replica that sent the request, because that replica cannot be reached.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct DeliveryError;
 
 #[derive(Debug, Default)]
 struct PendingRequests {
@@ -85,7 +77,7 @@ impl ClientRequests {
         let (registered, answers) = self.register(requests.len()).ok_or(AskError::TooMany)?;
         for (id, request) in registered.ids.iter().zip(requests) {
             stream
-                .send(encode(&self.text_of(*id), request))
+                .send(encode(&text_of(*id), request))
                 .await
                 .map_err(|_| AskError::Gone)?;
         }
@@ -109,7 +101,7 @@ impl ClientRequests {
             Err(_) => {
                 for id in registered.open_ids() {
                     // The client may be gone, so the result of sending is ignored.
-                    let _ = stream.try_send(cancellation(&self.text_of(id)));
+                    let _ = stream.try_send(cancellation(&text_of(id)));
                 }
                 Err(AskError::TimedOut)
             }
@@ -117,42 +109,16 @@ impl ClientRequests {
     }
 
     /// Passes the answer of a client on. `id` is the id as JSON. Unknown ids are ignored, because the call may have
-    /// ended. Answers for another replica are passed to that replica.
-    pub(crate) fn resolve(&self, id: &str, outcome: Outcome) -> Result<(), DeliveryError> {
-        let Some(rest) = id.trim_matches('"').strip_prefix(ID_PREFIX) else {
-            return Ok(());
-        };
-        let number = match (rest.rsplit_once('-'), self.peer_replicas.get()) {
-            (Some((replica, _)), Some(peer_replicas)) if replica != peer_replicas.replica() => {
-                return peer_replicas
-                    .answer(replica, id, &outcome)
-                    .then_some(())
-                    .ok_or(DeliveryError);
-            }
-            (Some((_, number)), Some(_)) => number,
-            _ => rest,
-        };
-        if let Some(waiting) = number
-            .parse()
-            .ok()
-            .and_then(|number: u64| self.lock().waiting.remove(&number))
-        {
+    /// ended.
+    pub(crate) fn resolve(&self, id: &str, outcome: Outcome) {
+        let number = id
+            .trim_matches('"')
+            .strip_prefix(ID_PREFIX)
+            .and_then(|number| number.parse::<u64>().ok());
+        let waiting = number.and_then(|number| self.lock().waiting.remove(&number));
+        if let Some(waiting) = waiting {
             // The receiver is gone if the call was cancelled in this moment.
             let _ = waiting.send(outcome);
-        }
-        Ok(())
-    }
-
-    /// Sets the connection to replicas, for answers to requests that this process did not send.
-    pub(crate) fn link(&self, peer_replicas: Arc<dyn PeerReplicas>) {
-        _ = self.peer_replicas.set(peer_replicas);
-    }
-
-    /// Returns the id of a request. The id contains the name of the replica, if there are several replicas.
-    fn text_of(&self, id: u64) -> String {
-        match self.peer_replicas.get() {
-            Some(peer_replicas) => format!("{ID_PREFIX}{}-{id}", peer_replicas.replica()),
-            None => format!("{ID_PREFIX}{id}"),
         }
     }
 
@@ -207,6 +173,11 @@ impl Drop for RegistrationGuard<'_> {
             pending.waiting.remove(id);
         });
     }
+}
+
+/// Returns the id of a request as text.
+fn text_of(id: u64) -> String {
+    format!("{ID_PREFIX}{id}")
 }
 
 fn encode(id: &str, request: &InputRequest) -> Vec<u8> {
@@ -275,7 +246,7 @@ mod tests {
                 ("\"larder-2\"", "second"),
                 ("\"larder-1\"", "first"),
             ] {
-                requests.resolve(id, Ok(outcome.into())).unwrap();
+                requests.resolve(id, Ok(outcome.into()));
             }
         };
         let (answered, ()) = tokio::join!(requests.ask(&asked, &sender), answer);
@@ -287,50 +258,6 @@ mod tests {
         assert_eq!(
             outcomes,
             [("a".into(), "first".into()), ("b".into(), "second".into())]
-        );
-    }
-
-    #[derive(Debug, Default)]
-    struct OtherReplicas(Mutex<Vec<String>>);
-
-    impl PeerReplicas for OtherReplicas {
-        fn replica(&self) -> &str {
-            "a1"
-        }
-
-        fn answer(&self, replica: &str, id: &str, outcome: &Outcome) -> bool {
-            self.0.lock().push(format!("{replica} {id} {outcome:?}"));
-            replica == "b2"
-        }
-
-        fn cancel(&self, _: &crate::wire::message::Id) {}
-    }
-
-    #[tokio::test]
-    async fn an_answer_goes_to_the_replica_that_asked() {
-        let requests = ClientRequests::default();
-        let others = Arc::new(OtherReplicas::default());
-        requests.link(others.clone());
-        let (sender, mut sent) = mpsc::channel(8);
-        let asked = [request("a")];
-        let answer = async {
-            let first = String::from_utf8(sent.recv().await.unwrap()).unwrap();
-            assert!(first.contains(r#""id":"larder-a1-1""#), "{first}");
-            assert_eq!(requests.resolve("\"larder-b2-1\"", Ok("x".into())), Ok(()));
-            assert_eq!(
-                requests.resolve("\"larder-c3-1\"", Ok("y".into())),
-                Err(DeliveryError)
-            );
-            requests
-                .resolve("\"larder-a1-1\"", Ok("here".into()))
-                .unwrap();
-        };
-        let (answered, ()) = tokio::join!(requests.ask(&asked, &sender), answer);
-        assert_eq!(answered.unwrap()[0].outcome, Ok("here".into()));
-        let passed = others.0.lock().join(", ");
-        assert_eq!(
-            passed,
-            r#"b2 "larder-b2-1" Ok("x"), c3 "larder-c3-1" Ok("y")"#
         );
     }
 

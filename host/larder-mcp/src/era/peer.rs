@@ -31,7 +31,7 @@ impl Peer {
     pub(crate) fn resolve(&self, response: &Response<'_>) {
         if let Self::Legacy(client) = self {
             // A batch also has other messages. The call that this message answers ends without an answer.
-            _ = client.side.resolve(response);
+            client.side.resolve(response);
         }
     }
 

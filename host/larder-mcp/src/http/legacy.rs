@@ -18,9 +18,8 @@ use crate::client_side::call_stream::{CallStream, StreamItem};
 use crate::era::{check_legacy_header, declares_version, has_modern_version_header};
 use crate::outgoing::unsent::Unsent;
 use crate::protocol::{AcceptedRequest, RequestContext, legacy};
-use crate::session::{RemoteItem, RemoteStream, Session};
-use crate::subscribe::replay::{MissedNotifications, RequestStream, ResumePoint, StreamPosition};
-use crate::subscribe::stream_permit::StreamPermit;
+use crate::session::Session;
+use crate::subscribe::replay::{MissedNotifications, RequestStream, ResumePoint};
 use crate::wire::message::{Id, Message, Params, Request};
 use crate::wire::rpc_error::{INTERNAL_ERROR, RpcError};
 
@@ -134,7 +133,7 @@ impl Endpoint {
         &self,
         head: &RequestHead<'_>,
         params: Option<&Params<'_>>,
-        handle: impl FnOnce(&Session, RequestContext<'_>) -> Result<(), RpcError>,
+        handle: impl FnOnce(&Session, RequestContext<'_>),
     ) -> Response {
         let is_modern =
             has_modern_version_header(head.headers) || params.is_some_and(declares_version);
@@ -143,10 +142,10 @@ impl Endpoint {
         }
         match self.session(head).await {
             Err(rpc_error) => error_response(None, &rpc_error),
-            Ok(session) => match handle(&session, self.context(head, Some(&session.requests))) {
-                Ok(()) => empty(StatusCode::ACCEPTED),
-                Err(rpc_error) => error_response(None, &rpc_error),
-            },
+            Ok(session) => {
+                handle(&session, self.context(head, Some(&session.requests)));
+                empty(StatusCode::ACCEPTED)
+            }
         }
     }
 
@@ -184,15 +183,7 @@ impl Endpoint {
         }
         // The permit comes first, so that an older stream is not replaced by a stream that cannot start.
         let permit = self.stream_permit(&head.identity.caller)?;
-        let last = last_event_id(head.headers);
-        if let Some(link) = session
-            .link()
-            .filter(|_| !last.is_some_and(|last| session.replay.is_request(last)))
-        {
-            let last_run = last.and_then(|last| session.replay.run_of(last));
-            link.take_notifications(&session, last_run).boxed().await;
-        }
-        let resume_point = match last {
+        let resume_point = match last_event_id(head.headers) {
             Some(last) => session.replay.find(last, &head.identity.caller)?,
             None => session.replay.now(),
         };
@@ -216,31 +207,7 @@ impl Endpoint {
                 head.identity.clone(),
                 Some(permit),
             ),
-            ResumePoint::OtherRun(position) => {
-                self.resume_elsewhere(head, session, permit, &position)
-                    .boxed()
-                    .await?
-            }
         })
-    }
-
-    /// Continues the stream of a request of another replica.
-    async fn resume_elsewhere(
-        &self,
-        head: &RequestHead<'_>,
-        session: Arc<Session>,
-        permit: StreamPermit,
-        position: &StreamPosition,
-    ) -> Result<Response, RpcError> {
-        let identity = head.identity.clone();
-        Ok(
-            match RemoteStream::open(&session, position, &identity.caller).await? {
-                (_, RemoteItem::End) => empty(StatusCode::NO_CONTENT),
-                (stream, first) => {
-                    sse::remote_stream(self.clone(), first, stream, session, identity, permit)
-                }
-            },
-        )
     }
 
     pub(super) async fn end_session(&self, head: &RequestHead<'_>) -> Result<Response, RpcError> {

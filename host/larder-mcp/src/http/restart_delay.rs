@@ -2,17 +2,15 @@
 //! not all reconnect at once.
 
 use std::ops::Range;
-use std::sync::atomic::Ordering;
 
 use super::connection::MAX_CLOSING_TIME;
-use crate::Endpoint;
 
-/// For clients that another replica serves, and for clients that try again until they succeed. Such clients should not
-/// reconnect while the stopping server still accepts connections.
+/// For clients that try again until they succeed, perhaps at another replica. Such clients should not reconnect while the
+/// stopping server still accepts connections.
 const SOON: Range<u32> = 1_000..3_000;
 const _: () = assert!(SOON.start as u128 > MAX_CLOSING_TIME.as_millis());
-/// For legacy clients of a single server. Some of these clients try only twice, so the delay is longer than most
-/// restarts take.
+/// For legacy clients, whose session continues at the restarted server. Some of these clients try only twice, so the delay
+/// is longer than most restarts take.
 const AFTER_RESTART: Range<u32> = 3_000..4_000;
 
 /// The delay of a modern client, in milliseconds.
@@ -21,12 +19,8 @@ pub(super) fn of_modern_client() -> u32 {
 }
 
 /// The delay of a legacy client, in milliseconds.
-pub(super) fn of_legacy_client(endpoint: &Endpoint) -> u32 {
-    random(if endpoint.0.has_replicas.load(Ordering::Relaxed) {
-        SOON
-    } else {
-        AFTER_RESTART
-    })
+pub(super) fn of_legacy_client() -> u32 {
+    random(AFTER_RESTART)
 }
 
 fn random(range: Range<u32>) -> u32 {

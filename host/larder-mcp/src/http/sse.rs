@@ -16,7 +16,7 @@ use crate::client_side::call_stream::{CallStream, StreamItem};
 use crate::outgoing::waiting_bytes::{ChargedResponse, FREE_BYTES, SharedResponse};
 use crate::protocol::modern::ListenStream;
 use crate::protocol::{NotificationMessage, Notifications};
-use crate::session::{RemoteItem, RemoteStream, Session};
+use crate::session::Session;
 use crate::subscribe::replay::{LogPosition, StreamReader};
 use crate::subscribe::stream_permit::StreamPermit;
 
@@ -62,11 +62,6 @@ fn event_with_id(id: &str, message: &[u8]) -> Vec<u8> {
         b"\n\n",
     ]
     .concat()
-}
-
-/// The beginning of an event with an id.
-fn event_start(id: &str) -> Vec<u8> {
-    format!("event: message\nid: {id}\ndata: ").into()
 }
 
 /// The end of an event. The message before it is sent without a copy.
@@ -196,7 +191,7 @@ pub(super) fn notifications(
                 biased;
                 () = token.cancelled() => return None,
                 () = endpoint.0.drain.stopping() => {
-                    let last = restart_event(&endpoint, &stream_state.session)?;
+                    let last = restart_event(&stream_state.session)?;
                     return Some((last, (endpoint, None)));
                 }
                 () = endpoint.0.authenticator.invalidated(&identity) => return None,
@@ -217,14 +212,8 @@ fn priming_event(session: &Session, id: impl FnOnce() -> String) -> Option<Vec<u
 }
 
 /// The last event before the server stops, which has the delay before a reconnection. `None` as for the first event.
-fn restart_event(endpoint: &Endpoint, session: &Session) -> Option<Vec<u8>> {
-    let last = || {
-        format!(
-            "retry: {}\ndata:\n\n",
-            restart_delay::of_legacy_client(endpoint)
-        )
-        .into_bytes()
-    };
+fn restart_event(session: &Session) -> Option<Vec<u8>> {
+    let last = || format!("retry: {}\ndata:\n\n", restart_delay::of_legacy_client()).into_bytes();
     session.client.version.has_priming_event().then(last)
 }
 
@@ -293,45 +282,4 @@ pub(super) fn request_stream(
         },
     );
     events(stream::iter(first).map(StreamFrame::Small).chain(rest))
-}
-
-/// Streams the messages of a request that another replica runs, to the end.
-pub(super) fn remote_stream(
-    endpoint: Endpoint,
-    first: RemoteItem,
-    stream: RemoteStream,
-    session: Arc<Session>,
-    identity: Arc<Identity>,
-    permit: StreamPermit,
-) -> Response {
-    let priming = priming_event(&session, || stream.event_id(&session, stream.last()));
-    let state = (endpoint, stream, session, identity, permit, Some(first));
-    let rest = stream::unfold(
-        state,
-        |(endpoint, mut stream, session, identity, permit, mut read)| async move {
-            let bytes = tokio::select! {
-                biased;
-                () = endpoint.0.authenticator.invalidated(&identity) => return None,
-                item = async {
-                    match read.take() {
-                        Some(item) => item,
-                        None => stream.next().await,
-                    }
-                } => match item {
-                    RemoteItem::End => return None,
-                    RemoteItem::Waiting => keep_alive_comment(),
-                    RemoteItem::Piece { number, is_last, bytes } => {
-                        let start = number.map(|number| event_start(&stream.event_id(&session, number)));
-                        let end = if is_last { END } else { b"" };
-                        [&start.unwrap_or_default(), &bytes[..], end].concat()
-                    }
-                },
-            };
-            Some((
-                StreamFrame::Small(bytes),
-                (endpoint, stream, session, identity, permit, read),
-            ))
-        },
-    );
-    events(stream::iter(priming).map(StreamFrame::Small).chain(rest))
 }

@@ -188,10 +188,9 @@ impl Client {
         match message {
             Message::Malformed { id, rpc_error } => Some(error(id.as_ref(), &rpc_error)),
             Message::Response(response) => {
-                // This client has no other replicas.
-                self.legacy
-                    .iter()
-                    .for_each(|client| _ = client.side.resolve(&response));
+                if let Some(client) = &self.legacy {
+                    client.side.resolve(&response);
+                }
                 None
             }
             Message::Notification(notification) => {

@@ -14,7 +14,7 @@ use larder_model::resource::Caller;
 pub(super) enum Victim {
     /// The id of an open session.
     Open(String),
-    /// A session of an earlier run of the server, or of another replica.
+    /// A session of an earlier run of the server.
     Stored(SessionKey),
 }
 
@@ -49,7 +49,6 @@ fn caller_key(caller: &Caller) -> CallerKey {
 }
 
 fn candidates<W>(table: &Table<W>) -> impl Iterator<Item = Candidate<'_>> {
-    let now = Instant::now();
     let open = table
         .open
         .values()
@@ -59,21 +58,15 @@ fn candidates<W>(table: &Table<W>) -> impl Iterator<Item = Candidate<'_>> {
             last_used: session.usage().last_used,
             key: CandidateKey::Open(&session.id),
         });
-    let stored = table.stored.iter().map(
-        move |(
-            key,
-            EarlierSession {
-                caller,
-                last_used,
-                in_use_until,
-            },
-        )| Candidate {
+    let stored = table
+        .stored
+        .iter()
+        .map(|(key, EarlierSession { caller, last_used })| Candidate {
             caller,
-            is_in_use: *in_use_until > now,
+            is_in_use: false,
             last_used: *last_used,
             key: CandidateKey::Stored(*key),
-        },
-    );
+        });
     open.chain(stored)
 }
 

@@ -1,12 +1,11 @@
 //! The lifetime of one session: when it was used last, its notification stream, and its end.
 
-use std::sync::OnceLock;
 use std::time::{Duration, Instant, SystemTime};
 
 use parking_lot::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
 
-use super::{MAX_REQUESTS, Session, SessionLink, Usage};
+use super::{MAX_REQUESTS, Session, Usage};
 use crate::client_side::cancellation::CancellableRequests;
 use crate::protocol::legacy::Client;
 use crate::subscribe::replay::Replay;
@@ -28,38 +27,6 @@ impl<W> Session<W> {
             caller,
             ended: CancellationToken::new(),
             usage,
-            link: OnceLock::new(),
-        }
-    }
-
-    /// The connection to other replicas, if there are any.
-    pub(crate) fn link(&self) -> Option<&SessionLink> {
-        self.link.get()
-    }
-
-    /// The time of the last use, which is now if the session is in use.
-    pub(super) fn last_use(&self) -> Instant {
-        if self.is_in_use() {
-            Instant::now()
-        } else {
-            self.usage().last_used
-        }
-    }
-
-    /// The session was used at another replica.
-    pub(super) fn used_at(&self, time: Instant) {
-        let mut usage = self.usage();
-        usage.last_used = usage.last_used.max(time);
-    }
-
-    pub(super) fn has_stream(&self) -> bool {
-        self.usage().stream.is_some()
-    }
-
-    /// Ends the notification stream, which continues at another replica.
-    pub(super) fn end_current_stream(&self) {
-        if let Some(stream) = &self.usage().stream {
-            stream.cancel();
         }
     }
 
@@ -83,9 +50,6 @@ impl<W> Session<W> {
         if let Some(previous) = self.usage().stream.replace(token.clone()) {
             previous.cancel();
         }
-        if let Some(link) = self.link() {
-            link.changed();
-        }
         token
     }
 
@@ -100,10 +64,6 @@ impl<W> Session<W> {
             .is_some_and(CancellationToken::is_cancelled)
         {
             usage.stream = None;
-        }
-        drop(usage);
-        if let Some(link) = self.link() {
-            link.changed();
         }
     }
 

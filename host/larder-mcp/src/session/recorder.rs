@@ -51,8 +51,6 @@ impl Recorder {
             client: (*client.description).clone(),
             events: ids.clone(),
             subscriptions: vec![],
-            moves: 0,
-            log_level: None,
         };
         Self {
             storage,

@@ -58,9 +58,6 @@ impl Endpoint {
         caller: &Caller,
     ) -> Result<Option<Arc<Session>>, RpcError> {
         let sessions = &self.0.sessions;
-        if let Some(shared) = sessions.shared.get() {
-            return self.restore_shared(shared, id, caller).await;
-        }
         let Some(storage) = sessions.storage_of(id, caller) else {
             return Ok(None);
         };
@@ -101,9 +98,6 @@ impl Sessions {
     /// Stores a new session, if sessions are stored.
     pub(crate) async fn store(&self, session: &Arc<Session>) {
         self.record(session, StoreContent::Nothing);
-        if let Some(shared) = self.shared.get() {
-            self.share(shared, session, None);
-        }
         session.client.subscriptions.save().await;
     }
 

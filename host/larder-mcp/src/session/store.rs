@@ -1,9 +1,8 @@
-//! Where sessions are stored, so that they continue after a restart of the server or at another replica.
+//! Where sessions are stored, so that they continue after a restart of the server.
 
 mod file;
 mod files;
 pub(super) mod record;
-mod shared;
 
 use std::fmt;
 use std::io;
@@ -13,10 +12,6 @@ use async_trait::async_trait;
 
 pub use file::FileSessionStore;
 pub use record::SessionRecord;
-pub use shared::{
-    PeerMessage, PutError, ReplicaName, ReplyAddress, RequestError, SharedSessionStore,
-    StoreChange, StoreEntry, StoredValue, Unavailable,
-};
 
 use larder_model::name::{Digest, Teams};
 use larder_model::resource::Caller;

@@ -54,12 +54,6 @@ impl StoredBytes {
         Ok(removed)
     }
 
-    /// Sets the size of a session that another replica stored.
-    pub(super) fn note(&self, key: SessionKey, owner: &SessionOwner, bytes: usize) {
-        let mut sessions = self.sessions.lock();
-        sessions.insert(key, (owner.clone(), bytes));
-    }
-
     /// Frees the bytes of a session that is not stored any more.
     pub(super) fn release(&self, key: SessionKey) {
         self.sessions.lock().remove(&key);

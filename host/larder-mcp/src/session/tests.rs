@@ -78,6 +78,22 @@ async fn a_session_belongs_to_its_caller_until_it_ends() {
 }
 
 #[test]
+fn a_session_id_begins_with_the_name_of_its_replica() {
+    let replica = |name: &str| {
+        let sessions = Sessions::new(10, Duration::from_secs(60));
+        sessions.set_replica(ReplicaName::parse(name).unwrap());
+        sessions
+    };
+    let session = open(&replica("a-1")).unwrap();
+    let (name, random) = session.id.split_once('.').unwrap();
+    assert_eq!((name, random.len()), ("a-1", 48));
+    assert_eq!(
+        status(replica("b").find(Some(&session.id), &caller("ann"))),
+        404
+    );
+}
+
+#[test]
 fn an_idle_session_ends_unless_it_has_a_stream() {
     let idle = Duration::from_secs(60);
     let sessions = Sessions::new(10, idle);

@@ -14,11 +14,11 @@ use crate::wire::message::Id;
 use crate::wire::rpc_error::{INVALID_REQUEST, RpcError};
 pub(crate) use budget::ReplayBudget;
 use event_ids::EventId;
-pub(crate) use event_ids::{EventIds, RUN_LENGTH, replica_of};
+pub(crate) use event_ids::{EventIds, RUN_LENGTH};
 use larder_model::resource::Caller;
 use larder_model::uri::Uri;
 pub(crate) use notification_log::{LogPosition, LoggedEvents, NotificationLog};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 pub(crate) use request_stream::{RequestStream, StreamReader};
 
 /// Number of the notification stream. The streams of requests have numbers from one on.
@@ -30,9 +30,8 @@ const MAX_ENDED: usize = 8;
 pub(crate) struct Replay {
     /// Distinguishes the events of this session from the events of other sessions.
     ids: EventIds,
-    /// Earlier events of the session. They are from the last run of the server, if the session is older than this run,
-    /// or from the replica that had the notification stream before.
-    earlier: Mutex<Option<EarlierEvents>>,
+    /// The events of the last run of the server, if the session is older than this run.
+    earlier: Option<EarlierEvents>,
     notifications: Arc<NotificationLog>,
     streams: Mutex<RequestStreams>,
     budget: Arc<ReplayBudget>,
@@ -51,22 +50,11 @@ pub(crate) enum ResumePoint {
         missed: MissedNotifications,
     },
     Request(StreamReader),
-    /// The stream of a request that another run of the server has, for example on another replica.
-    OtherRun(StreamPosition),
-}
-
-/// A position in the stream of a request.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct StreamPosition {
-    pub(crate) run: String,
-    pub(crate) stream: u64,
-    /// The number of the last event that was received.
-    pub(crate) number: u64,
 }
 
 /// Why a stream cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum NoStream {
+enum NoStream {
     /// The named event does not exist.
     Unknown,
     NotKept,
@@ -98,7 +86,7 @@ impl Replay {
     ) -> Self {
         Self {
             ids,
-            earlier: Mutex::default(),
+            earlier: None,
             notifications,
             streams: Mutex::default(),
             budget,
@@ -107,22 +95,10 @@ impl Replay {
 
     /// Continues a session of an earlier run of the server.
     pub(crate) fn after(self, earlier: EarlierEvents) -> Self {
-        self.set_earlier(earlier);
-        self
-    }
-
-    /// Continues the notifications of another replica.
-    pub(crate) fn set_earlier(&self, earlier: EarlierEvents) {
-        *self.earlier() = Some(earlier);
-    }
-
-    fn earlier(&self) -> MutexGuard<'_, Option<EarlierEvents>> {
-        self.earlier.lock()
-    }
-
-    /// The run of the server to which an event belongs, if the event belongs to this session.
-    pub(crate) fn run_of<'a>(&self, last: &'a str) -> Option<&'a str> {
-        self.ids.parse(last).map(|event| event.run)
+        Self {
+            earlier: Some(earlier),
+            ..self
+        }
     }
 
     /// The ids of the events, without the number of the last event.
@@ -148,13 +124,6 @@ impl Replay {
 
     fn event_id(&self, stream: u64, number: u64) -> String {
         self.ids.format(stream, number)
-    }
-
-    /// Whether an event belongs to the stream of a request.
-    pub(crate) fn is_request(&self, last: &str) -> bool {
-        self.ids
-            .parse(last)
-            .is_some_and(|event| event.stream != NOTIFICATIONS)
     }
 
     /// Opens the stream of a request.
@@ -187,7 +156,7 @@ impl Replay {
         let position = self.notifications.now();
         let were_sent = position != LogPosition::default()
             || self
-                .earlier()
+                .earlier
                 .as_ref()
                 .is_some_and(|earlier| earlier.ids.last > 0);
         let missed = if were_sent {
@@ -204,7 +173,7 @@ impl Replay {
         let unknown = || RpcError::from(NoStream::Unknown);
         let event = self.ids.parse(last).ok_or_else(unknown)?;
         if event.run != self.ids.run {
-            return self.resume_other_run(&event);
+            return Ok(self.resume_earlier(&event)?);
         }
         if event.stream == NOTIFICATIONS {
             let position = self
@@ -224,7 +193,7 @@ impl Replay {
     }
 
     /// Reads the stream of a request, beginning after this event.
-    pub(crate) fn reader(
+    fn reader(
         &self,
         stream_number: u64,
         event_number: u64,
@@ -248,37 +217,30 @@ impl Replay {
         RequestStream::subscribe(stream, event_number).ok_or(NoStream::Unknown)
     }
 
-    fn resume_other_run(&self, event: &EventId<'_>) -> Result<ResumePoint, RpcError> {
-        let earlier = self.earlier();
-        if event.stream != NOTIFICATIONS && (earlier.is_some() || event.replica().is_some()) {
-            let (run, EventId { stream, number, .. }) = (event.run.to_owned(), *event);
-            return Ok(ResumePoint::OtherRun(StreamPosition {
-                run,
-                stream,
-                number,
-            }));
+    /// Resumes after an event of an earlier run of the server. All notifications of this run follow. The subscriptions
+    /// were compared with the state that the client had after the last stored event.
+    fn resume_earlier(&self, event: &EventId<'_>) -> Result<ResumePoint, NoStream> {
+        let earlier = self.earlier.as_ref().ok_or(NoStream::Unknown)?;
+        if event.stream != NOTIFICATIONS {
+            return Err(NoStream::NotKept);
         }
-        let earlier = earlier.as_ref().ok_or(NoStream::Unknown)?;
-        Ok(resume_earlier(earlier, event))
+        Ok(ResumePoint::Notifications {
+            position: LogPosition::default(),
+            missed: earlier.missed_after(event),
+        })
     }
 }
 
-/// Resumes after an event of an earlier run of the server. All notifications of this run follow. The subscriptions were
-/// compared with the state that the client had after the last stored event.
-fn resume_earlier(earlier: &EarlierEvents, event: &EventId<'_>) -> ResumePoint {
-    let missed =
-        if event.run == earlier.ids.run && event.number.saturating_add(1) >= earlier.ids.oldest {
-            let later = earlier
-                .updated
-                .iter()
-                .filter(|(_, number)| **number > event.number);
-            MissedNotifications::Updates(later.map(|(uri, _)| uri.clone()).collect())
-        } else {
-            MissedNotifications::Anything
-        };
-    ResumePoint::Notifications {
-        position: LogPosition::default(),
-        missed,
+impl EarlierEvents {
+    fn missed_after(&self, event: &EventId<'_>) -> MissedNotifications {
+        if event.run != self.ids.run || event.number.saturating_add(1) < self.ids.oldest {
+            return MissedNotifications::Anything;
+        }
+        let later = self
+            .updated
+            .iter()
+            .filter(|(_, number)| **number > event.number);
+        MissedNotifications::Updates(later.map(|(uri, _)| uri.clone()).collect())
     }
 }
 
@@ -351,10 +313,8 @@ mod tests {
                 ..
             }
         ));
-        assert_eq!(
-            find_event(&replay, "a1run-one0-1-1"),
-            Err("a stream of run-one0".into())
-        );
+        let stream = find_event(&replay, "a1run-one0-1-1").unwrap_err();
+        assert!(stream.contains("send the request again"), "{stream}");
         assert!(
             find_event(&replay, "a1run-two0-0-1").is_err()
                 && find_event(&replay, "b2run-one0-0-3").is_err()
@@ -373,7 +333,6 @@ mod tests {
             }) if !uris.is_empty() => Ok("updates"),
             Ok(ResumePoint::Notifications { .. }) => Ok("notifications"),
             Ok(ResumePoint::Request(_)) => Ok("stream"),
-            Ok(ResumePoint::OtherRun(position)) => Err(format!("a stream of {}", position.run)),
             Err(rpc_error) => Err(rpc_error.message.to_string()),
         }
     }

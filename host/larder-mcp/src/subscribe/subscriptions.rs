@@ -66,38 +66,6 @@ impl Subscriptions {
         self.watch.mark_lists_changed();
     }
 
-    /// Compares the subscriptions with the state of the client that another replica stored: changes that this process
-    /// has not reported are dropped, and differences are reported.
-    pub(crate) fn compare(&self, stored: &[StoredSubscription]) {
-        for subscription in stored {
-            let Ok(uri) = Uri::parse(&subscription.uri) else {
-                continue;
-            };
-            if self.watch.contains(&uri) {
-                self.watch.remove(uri.as_str());
-                self.watch.resume(uri, &subscription.states);
-            }
-        }
-        self.watch.mark_lists_changed();
-    }
-
-    /// Applies the changes that another replica stored. A URI beyond the limits of this process counts as subscribed,
-    /// so that it stays stored.
-    pub(crate) fn change(&self, added: &[StoredSubscription], removed: &[String]) {
-        removed.iter().for_each(|uri| self.remove(uri));
-        for subscription in added {
-            let Ok(uri) = Uri::parse(&subscription.uri) else {
-                continue;
-            };
-            if !self.watch.resume(uri.clone(), &subscription.states) {
-                tracing::warn!(
-                    "too many subscriptions: one of a session of another replica is not watched here"
-                );
-            }
-            self.uris().insert(uri, subscription.with_content);
-        }
-    }
-
     /// Sets where the subscriptions are stored from now on.
     pub(crate) fn keep_in(&self, storage: Arc<dyn SubscriptionStorage>) {
         _ = self.storage.set(storage);

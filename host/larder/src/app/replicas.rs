@@ -6,15 +6,19 @@ use super::RunError;
 use larder_cluster::{Cluster, ClusterParts, ReplicaStatus};
 use larder_config::Config;
 use larder_core::replicas::TeamReplicas;
-use larder_mcp::Endpoint;
-use larder_model::name::TeamName;
+use larder_mcp::{Endpoint, SealingKeys};
+use larder_model::name::{ReplicaName, TeamName};
 use larder_runtime::drain::Drain;
 use larder_runtime::health::Health;
 use larder_runtime::metrics::Metrics;
 
 /// The connection to the other replicas. Clones share it.
 #[derive(Clone)]
-pub(super) struct Replicas(Cluster);
+pub(super) struct Replicas {
+    cluster: Cluster,
+    configured_name: Option<ReplicaName>,
+    keys: Option<SealingKeys>,
+}
 
 impl Replicas {
     /// Starts to connect, if the configuration says where.
@@ -27,31 +31,48 @@ impl Replicas {
         let Some(config) = config.cluster.clone() else {
             return Ok(None);
         };
+        let configured_name = config.replica.clone();
+        // Replicas always have a key.
+        let keys = SealingKeys::new(config.keys.iter().map(|key| key.reveal()));
         let parts = ClusterParts {
             health: health.clone(),
             metrics: metrics.clone(),
             drain: drain.clone(),
         };
         let cluster = Cluster::start(config, parts).map_err(RunError::Cluster)?;
-        Ok(Some(Self(cluster)))
+        Ok(Some(Self {
+            cluster,
+            configured_name,
+            keys,
+        }))
     }
 
     /// Connects a team with the same team at the other replicas.
     pub(super) fn team(&self, team: &TeamName) -> Arc<dyn TeamReplicas> {
-        self.0.team(team)
+        self.cluster.team(team)
     }
 
-    /// Shares the sessions of the endpoint with the other replicas.
-    pub(super) fn share_sessions(&self, endpoint: &Endpoint) {
-        // Replicas always have a key.
-        if let Some(keys) = self.0.sealing_keys() {
-            endpoint.share_sessions(self.0.session_store(), keys);
+    /// Makes the endpoint the endpoint of this replica.
+    pub(super) fn add(&self, endpoint: &Endpoint) {
+        if let Some(keys) = self.keys.clone() {
+            endpoint.join_replicas(self.name(), keys);
         }
+    }
+
+    /// The name of this replica that the configuration sets.
+    pub(super) fn configured_name(&self) -> Option<&ReplicaName> {
+        self.configured_name.as_ref()
+    }
+
+    /// The configured name, or else the id, which is random.
+    fn name(&self) -> ReplicaName {
+        let configured = self.configured_name.clone();
+        configured.unwrap_or_else(|| self.cluster.replica_id().as_name())
     }
 
     /// Returns what the admin address shows.
     pub(super) fn status(&self) -> larder_admin::Cluster {
-        let status = self.0.status();
+        let status = self.cluster.status();
         let replica = |other: ReplicaStatus| larder_admin::Replica {
             id: other.id.to_string(),
             version: other.version,

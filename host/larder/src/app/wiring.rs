@@ -252,8 +252,8 @@ impl CommonParts {
             self.metrics.clone(),
             telemetry.clone(),
         );
-        if self.replicas.is_some() {
-            endpoint.expect_replicas();
+        if let Some(replicas) = &self.replicas {
+            replicas.add(&endpoint);
         }
         endpoint
     }

@@ -6,7 +6,7 @@ use super::RunError;
 use larder_config::Config;
 use larder_core::replicas::TeamReplicas;
 use larder_mcp::Endpoint;
-use larder_model::name::TeamName;
+use larder_model::name::{ReplicaName, TeamName};
 use larder_runtime::drain::Drain;
 use larder_runtime::health::Health;
 use larder_runtime::metrics::Metrics;
@@ -29,7 +29,11 @@ impl Replicas {
         match *self {}
     }
 
-    pub(super) fn share_sessions(&self, _: &Endpoint) {
+    pub(super) fn add(&self, _: &Endpoint) {
+        match *self {}
+    }
+
+    pub(super) fn configured_name(&self) -> Option<&ReplicaName> {
         match *self {}
     }
 

@@ -41,7 +41,6 @@ impl HttpResponse {
 /// A running endpoint and a client for it.
 pub(crate) struct HttpTestServer {
     pub(crate) server: TestServer,
-    pub(crate) endpoint: Endpoint,
     pub(crate) url: String,
     pub(crate) address: SocketAddr,
     pub(crate) client: reqwest::Client,
@@ -127,14 +126,12 @@ impl HttpTestServer {
             server.metrics.clone(),
             Telemetry::default(),
         );
-        let serving = endpoint.clone();
         server
             .drain
-            .spawn(async move { serving.serve_http(listener).await });
+            .spawn(async move { endpoint.serve_http(listener).await });
         let client = http_client();
         Self {
             server,
-            endpoint,
             url: format!("http://{address}/mcp"),
             address,
             client,

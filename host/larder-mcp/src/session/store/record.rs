@@ -23,10 +23,6 @@ pub struct SessionRecord {
     pub(crate) client: ClientDescription,
     pub(crate) events: EventIds,
     pub(crate) subscriptions: Vec<StoredSubscription>,
-    /// How often the notifications moved to another replica.
-    pub(crate) moves: u64,
-    /// The lowest severity of log messages, if the client chose one.
-    pub(crate) log_level: Option<String>,
 }
 
 /// The written form.
@@ -40,18 +36,6 @@ struct SerializedRecord {
     client: ClientDescription,
     events: EventIds,
     subscriptions: Vec<StoredSubscription>,
-    #[serde(default, skip_serializing_if = "is_zero")]
-    moves: u64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    log_level: Option<String>,
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde passes a reference"
-)]
-fn is_zero(number: &u64) -> bool {
-    *number == 0
 }
 
 impl SessionRecord {
@@ -63,11 +47,6 @@ impl SessionRecord {
     /// Writes the record. `None` if the record is too large. If the record is too large because of the states, the
     /// states are omitted: the client is then notified of every subscription.
     pub fn to_bytes(&self) -> Option<Vec<u8>> {
-        self.to_bytes_within(MAX_RECORD_BYTES)
-    }
-
-    /// Like [`Self::to_bytes`], with another maximum size.
-    pub(crate) fn to_bytes_within(&self, max_bytes: usize) -> Option<Vec<u8>> {
         let mut written = SerializedRecord {
             format: FORMAT,
             version: self.version.as_str().into(),
@@ -77,10 +56,8 @@ impl SessionRecord {
             client: self.client.clone(),
             events: self.events.clone(),
             subscriptions: self.subscriptions.clone(),
-            moves: self.moves,
-            log_level: self.log_level.clone(),
         };
-        let fits = |bytes: &Vec<u8>| bytes.len() <= max_bytes;
+        let fits = |bytes: &Vec<u8>| bytes.len() <= MAX_RECORD_BYTES;
         if let Some(bytes) = serde_json::to_vec(&written).ok().filter(fits) {
             return Some(bytes);
         }
@@ -112,8 +89,6 @@ impl SessionRecord {
             client: written.client,
             events: written.events,
             subscriptions: written.subscriptions,
-            moves: written.moves,
-            log_level: written.log_level,
         })
     }
 }
@@ -151,8 +126,6 @@ pub(in super::super) mod tests {
                 oldest: 2,
             },
             subscriptions: uris.iter().map(subscription).collect(),
-            moves: 0,
-            log_level: None,
         }
     }
 
