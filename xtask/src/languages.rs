@@ -5,6 +5,7 @@
 mod edits;
 mod example;
 mod folder;
+mod functions;
 mod language;
 mod packages;
 mod project;
@@ -49,6 +50,9 @@ pub(crate) fn check(output: &Output, name: &str) -> Result<Outcome> {
     interactive.check_interactive()?;
     if matches!(name, "javascript" | "typescript") {
         packages::check(&interactive)?;
+    }
+    if name == "javascript" {
+        functions::check(&interactive)?;
     }
     let duration = check_project(output, language)?;
     if name == "javascript" {
