@@ -13,6 +13,8 @@ mod hostile_tests;
 mod imports;
 #[path = "structure/internals.rs"]
 mod internals;
+#[path = "structure/platforms.rs"]
+mod platforms;
 #[path = "structure/vocabulary.rs"]
 mod vocabulary;
 
@@ -91,6 +93,10 @@ const WITHOUT: &[(&str, &[&str])] = &[
         &["larder-core", "larder-sandbox", "wasmtime"],
     ),
     ("larder-functions", &["larder-model", "tokio", "wasmtime"]),
+    (
+        "larder-platform",
+        &["larder-model", "larder-runtime", "tokio", "wasmtime"],
+    ),
 ];
 
 /// The repository.
@@ -235,6 +241,21 @@ fn tasks_are_spawned_through_the_drain() {
 }
 
 #[test]
+fn only_one_crate_distinguishes_operating_systems() {
+    let mut found = Vec::new();
+    for (name, folder) in crates() {
+        if name != "larder-platform" {
+            found.extend(platforms::distinctions(&folder));
+        }
+    }
+    assert!(
+        found.is_empty(),
+        "put what differs between operating systems into larder-platform:\n{}",
+        found.join("\n")
+    );
+}
+
+#[test]
 fn two_files_have_unsafe_calls() {
     let lint = concat!("unsafe", "_code");
     let folders = ["host", "xtask/src"].map(|folder| root().join(folder));
@@ -256,7 +277,7 @@ fn two_files_have_unsafe_calls() {
     assert_eq!(
         names,
         [
-            "host/larder-runtime/src/short_slice.rs",
+            "host/larder-platform/src/linux/threads/slice.rs",
             "host/larder-sandbox/src/compile/cache/map.rs"
         ]
     );

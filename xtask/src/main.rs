@@ -4,6 +4,7 @@
 mod bench;
 mod book;
 mod clients;
+mod compiler_script;
 mod conformance;
 mod cpu_time;
 mod demo;
@@ -21,6 +22,7 @@ mod lints;
 mod mcp_client;
 mod packaging;
 mod page;
+mod platforms;
 mod plugins;
 mod providers;
 mod random_answers;

@@ -8,8 +8,8 @@ use crate::step::{Outcome, Step, Weight};
 use crate::test_log::{count_tests, flaky_tests};
 use crate::{
     book, clients, conformance, demo, deny, examples, features, first_command, frameworks,
-    languages, lints, packaging, page, plugins, providers, random_answers, registry, replicas,
-    sdks, signatures, teams, tools, tools_only, wit,
+    languages, lints, packaging, page, platforms, plugins, providers, random_answers, registry,
+    replicas, sdks, signatures, teams, tools, tools_only, wit,
 };
 
 /// The host with xtask; the providers with their SDK; the guests of the integration tests.
@@ -37,6 +37,7 @@ pub(crate) const STEPS: &[Step] = steps![
     Heavy "guests", "build the guests of the integration tests", [], |o| passed(plugins::guests(o));
     Heavy "clippy", "clippy, for what the builds of the tests do not compile", [], lints::check;
     Heavy "features", "clippy, for the server without its optional parts, and with each of them alone", ["host"], features::check;
+    Light "platform-fallbacks", "tests of the functions for systems other than Linux", [], platforms::check_fallbacks;
     Heavy "deny", "licences, banned crates and sources of all dependencies", [], deny::run;
     Heavy "tests", "unit and integration tests of the host", ["plugins", "guests", "host"], host_tests;
     Heavy "registry", "components from docker-registry, and what wkg pushed", ["plugins", "guests", "host"], registry::check;
@@ -107,6 +108,7 @@ pub(crate) const RELEASE_STEPS: &[Step] = steps![
     Heavy "rustdoc", "rustdoc without warnings", [], rustdoc;
     Heavy "crates", "the packages of the crates compile on their own", [], packaging::crates::check;
     Heavy "lints", "clippy for the benchmark and the fuzz targets", [], lints::check_benchmark_and_fuzzing;
+    Heavy "platforms", "the program compiles for macOS and for Linux on aarch64", ["author-tools"], platforms::check;
     Heavy "mdbook", "the book builds with mdBook", [], book::build;
     Heavy "wkg", "components from wkg, and for it, with docker-registry", ["plugins", "guests", "host"], registry::check_wkg;
 ];

@@ -306,7 +306,7 @@ mod tests {
         check(&["rustdoc", "fmt"], "fmt rustdoc");
         check(
             &["release"],
-            "plugins host guests first-command rustdoc crates lints mdbook wkg",
+            "plugins host guests author-tools first-command rustdoc crates lints platforms mdbook wkg",
         );
         check(&["clients-python"], "plugins host python clients-python");
         check(

@@ -8,15 +8,11 @@ use std::sync::OnceLock;
 use rayon_core::{ThreadPool, ThreadPoolBuilder};
 use tokio::sync::oneshot;
 
-/// The priority of the threads on Linux, as for the command `nice`. If a thread of normal priority runs too, such a
-/// thread gets about a quarter of a processor, so neither kind of work waits forever.
-#[cfg(target_os = "linux")]
-const NICE: i32 = 5;
+use larder_platform::threads;
 
 /// Lowers the priority of this thread, if the system can do that without lowering the priority of the process.
 pub fn lower_priority() {
-    #[cfg(target_os = "linux")]
-    if let Err(error) = rustix::process::setpriority_process(None, NICE) {
+    if let Err(error) = threads::lower_priority() {
         tracing::debug!(%error, "cannot lower the priority of a thread");
     }
 }
@@ -90,13 +86,7 @@ mod tests {
         let threads = LowPriorityThreads::default();
         let here = std::thread::current().id();
         assert_ne!(threads.run(|| std::thread::current().id()).await, here);
-        #[cfg(target_os = "linux")]
-        assert_eq!(
-            threads
-                .run(|| rustix::process::getpriority_process(None).ok())
-                .await,
-            Some(NICE)
-        );
+        assert!(threads.run(|| IS_LOW.get()).await);
     }
 
     #[tokio::test]

@@ -11,6 +11,7 @@ mod inherited_sockets;
 mod interfaces;
 mod memory_return;
 mod operator_credentials;
+mod platform_limitations;
 mod registry;
 mod reload;
 #[cfg(feature = "cluster")]
@@ -142,6 +143,7 @@ impl App {
             ready: config.ready_timeout,
         };
         let mut app = Self::wire(config, admin, Some(limits)).await?;
+        platform_limitations::report(&app.health);
         app.keep_running("return of freed memory", memory_return::return_regularly);
         (app.shutdown_signals, app.hangup_signals) =
             (Some(ShutdownSignals::new()), Some(HangupSignals::new()));

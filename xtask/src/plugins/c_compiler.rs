@@ -1,12 +1,11 @@
 //! The C compiler for providers that contain C: Zig from the author tools, or the compiler of the machine.
 
-use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::Result;
 
+use crate::compiler_script::compiler_script;
 use crate::run::{Output, target};
 use crate::step::Outcome;
 use crate::tools;
@@ -34,8 +33,8 @@ pub(super) fn find(output: &Output) -> Result<Result<Compiler, String>> {
         None => "llvm-ar".to_owned(),
     };
     Ok(Ok(Compiler {
-        cc: script("wasi-cc", &cc)?,
-        ar: script("wasi-ar", &ar)?,
+        cc: compiler_script("wasi-cc", &cc)?,
+        ar: compiler_script("wasi-ar", &ar)?,
     }))
 }
 
@@ -47,23 +46,4 @@ impl Compiler {
             .env("AR_wasm32_wasip2", &self.ar);
         cargo.env("ZIG_GLOBAL_CACHE_DIR", target("examples/zig"));
     }
-}
-
-/// Writes a script that runs a command without the option `--target`, because Zig does not support Rust's name of the
-/// target. If the file already has this content, it is not written again, because build scripts depend on the file.
-fn script(name: &str, command: &str) -> Result<PathBuf> {
-    let path = target("tools").join(name);
-    let text = format!(
-        "#!/bin/sh\nfor argument do\n  shift\n  case $argument in --target=*) ;; *) set -- \"$@\" \"$argument\" ;; esac\n\
-         done\nexec {command} \"$@\"\n"
-    );
-    if fs::read_to_string(&path).is_ok_and(|old| old == text) {
-        return Ok(path);
-    }
-    fs::create_dir_all(target("tools"))?;
-    let new = path.with_extension("new");
-    fs::write(&new, text)?;
-    fs::set_permissions(&new, fs::Permissions::from_mode(0o755))?;
-    fs::rename(new, &path)?;
-    Ok(path)
 }

@@ -25,15 +25,10 @@ pub(super) fn compiler(raw: Compiler, context: &ParseContext, env: &Env) -> Comp
     }
 }
 
-/// Returns the path of the running program, which compiles components in a child process. On Linux, the path leads to
-/// the running version even if the file was replaced. This matters because another version would produce incompatible
-/// code.
+/// Returns the path of the running program, which compiles components in a child process. Another version would produce
+/// incompatible code.
 fn program() -> PathBuf {
-    let own = Path::new("/proc/self/exe");
-    if cfg!(target_os = "linux") && own.exists() {
-        return own.to_owned();
-    }
-    std::env::current_exe().unwrap_or_else(|_| "larder".into())
+    larder_platform::processes::own_program().unwrap_or_else(|_| "larder".into())
 }
 
 /// Returns the cache folder: the configured one, or the XDG cache folder

@@ -82,7 +82,6 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let real = folder.path().canonicalize().unwrap();
         std::fs::create_dir(real.join("docs")).unwrap();
-        #[cfg(unix)]
         std::os::unix::fs::symlink("docs", real.join("link")).unwrap();
         let env = [("SECRET".to_owned(), "hush".to_owned())].into();
         let shown = match parse_with(text, &real, &env) {

@@ -160,7 +160,6 @@ fn ends_in_fragment(path: &Path) -> bool {
 
 /// Opens the file for appending. Without `O_NONBLOCK`, opening a pipe without a reader would block the start
 /// of the server.
-#[cfg(unix)]
 fn open_append(path: &Path) -> io::Result<fs::File> {
     use std::os::unix::fs::OpenOptionsExt as _;
 
@@ -188,12 +187,6 @@ fn open_append(path: &Path) -> io::Result<fs::File> {
     Ok(file)
 }
 
-#[cfg(not(unix))]
-fn open_append(path: &Path) -> io::Result<fs::File> {
-    OpenOptions::new().append(true).create(true).open(path)
-}
-
-#[cfg(unix)]
 fn is_same(path: &Path, file: &fs::File) -> io::Result<bool> {
     use std::os::unix::fs::MetadataExt as _;
     let open = file.metadata()?;
@@ -204,14 +197,10 @@ fn is_same(path: &Path, file: &fs::File) -> io::Result<bool> {
     }
 }
 
-/// Without inode numbers, only a deleted file is detected.
-#[cfg(not(unix))]
-fn is_same(path: &Path, _: &fs::File) -> io::Result<bool> {
-    path.try_exists()
-}
-
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::*;
 
     fn open(path: &Path, sync: bool) -> LogFile {
@@ -266,13 +255,7 @@ mod tests {
             "one\n"
         );
         assert_eq!(fs::read_to_string(&path).unwrap(), "three\nfour\n");
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt as _;
-            assert_eq!(
-                fs::metadata(&path).unwrap().permissions().mode() & 0o777,
-                0o600
-            );
-        }
+        let permissions = fs::metadata(&path).unwrap().permissions();
+        assert_eq!(permissions.mode() & 0o777, 0o600);
     }
 }

@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use prometheus_client::registry::Registry;
 
 use super::family::ComputedFamily;
+use larder_platform::{memory, processes};
 
 pub(super) fn register(registry: &mut Registry, started: SystemTime) {
     let version = ComputedFamily::gauges(|samples| {
@@ -57,56 +58,25 @@ fn gauge(
     registry.register(name, help, family);
 }
 
-/// Resident memory in bytes, or `None` on systems without `/proc`.
+/// Resident memory in bytes, or `None` if the system does not report it.
 pub fn resident_memory() -> Option<f64> {
-    let text = std::fs::read_to_string("/proc/self/statm").ok()?;
-    let pages: u64 = text.split(' ').nth(1)?.parse().ok()?;
-    page_size().map(|size| (pages * size) as f64)
+    memory::resident_memory().map(|bytes| bytes as f64)
 }
 
 fn open_descriptors() -> Option<f64> {
-    // The count includes the descriptor that reads this folder.
-    std::fs::read_dir("/proc/self/fd")
-        .ok()
-        .map(|all| all.count().saturating_sub(1) as f64)
-}
-
-#[cfg(unix)]
-fn page_size() -> Option<u64> {
-    u64::try_from(rustix::param::page_size()).ok()
-}
-
-#[cfg(not(unix))]
-fn page_size() -> Option<u64> {
-    None
+    processes::open_descriptors().map(|count| count as f64)
 }
 
 /// CPU time of this process.
-#[cfg(unix)]
 fn cpu_time() -> Option<Duration> {
     clock(rustix::time::ClockId::ProcessCPUTime)
 }
 
-#[cfg(not(unix))]
-fn cpu_time() -> Option<Duration> {
-    None
-}
-
 /// CPU time of the current thread. Only differences between two values of the same thread are meaningful.
-#[cfg(unix)]
 pub fn thread_cpu_time() -> Duration {
     clock(rustix::time::ClockId::ThreadCPUTime).unwrap_or_default()
 }
 
-/// Approximates the CPU time of the current thread by wall-clock time, as if the thread were never preempted.
-#[cfg(not(unix))]
-pub fn thread_cpu_time() -> Duration {
-    static START: std::sync::LazyLock<std::time::Instant> =
-        std::sync::LazyLock::new(std::time::Instant::now);
-    START.elapsed()
-}
-
-#[cfg(unix)]
 fn clock(id: rustix::time::ClockId) -> Option<Duration> {
     let now = rustix::time::clock_gettime(id);
     Some(Duration::new(

@@ -15,6 +15,7 @@ use super::unsupported_features::unsupported_features;
 use crate::engine;
 use crate::engine::error::shortened;
 use crate::engine::tier::Tier;
+use larder_platform::processes;
 
 /// The name of the subcommand.
 pub const SUBCOMMAND: &str = "compile-component";
@@ -153,11 +154,10 @@ fn apply_limits(task: &Task, limits: &ProcessLimits) -> Result<(), ChildError> {
     )?;
     // A paused process does not detect that its stdin is closed. Failure is ignored, because such a process remains
     // only after a crash of the server.
-    #[cfg(target_os = "linux")]
-    let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
-    // Other systems do not enforce this limit or do not have it.
-    #[cfg(target_os = "linux")]
-    set_limit("memory", Resource::As, limits.memory, limits.memory)?;
+    let _ = processes::end_with_parent();
+    if let Some(resource) = processes::MEMORY_RESOURCE {
+        set_limit("memory", resource, limits.memory, limits.memory)?;
+    }
     Ok(())
 }
 

@@ -4,18 +4,13 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags, open as open_at_root, openat};
 use wasmtime_wasi::{FsPerms, WasiCtxBuilder};
 
 use larder_model::policy::{Access, Dir};
-
-/// Opens a directory only to resolve paths below it, if the system supports that; otherwise opens it for reading.
-#[cfg(target_os = "linux")]
-const OPEN_DIRECTORY: OFlags = OFlags::PATH;
-#[cfg(not(target_os = "linux"))]
-const OPEN_DIRECTORY: OFlags = OFlags::RDONLY;
+use larder_platform::files::{RESOLVE_FOLDER, path_of_descriptor};
 
 /// Preopens a granted folder for a guest.
 pub(super) fn open(wasi: &mut WasiCtxBuilder, dir: &Dir) -> wasmtime::Result<()> {
@@ -34,23 +29,15 @@ pub(super) fn open(wasi: &mut WasiCtxBuilder, dir: &Dir) -> wasmtime::Result<()>
 }
 
 /// A path that leads to this descriptor, also if another folder is at the granted path by now. The path is needed
-/// because the engine can open a folder only by its path.
-#[cfg(target_os = "linux")]
-fn path_of(folder: &OwnedFd, _: &Dir) -> std::path::PathBuf {
-    use std::os::fd::AsRawFd as _;
-    format!("/proc/self/fd/{}", folder.as_raw_fd()).into()
-}
-
-/// The granted path itself: this system has no path that leads to a descriptor. So it is not detected if the folder is
-/// replaced between the check and the opening by the engine.
-#[cfg(not(target_os = "linux"))]
-fn path_of(_: &OwnedFd, dir: &Dir) -> std::path::PathBuf {
-    dir.host.clone()
+/// because the engine can open a folder only by its path. Where the system has no such path, it is the granted path:
+/// then it is not detected if the folder is replaced between the check and the opening by the engine.
+fn path_of(folder: &OwnedFd, dir: &Dir) -> PathBuf {
+    path_of_descriptor(folder).unwrap_or_else(|| dir.host.clone())
 }
 
 /// Opens each component of a path from the root on, without following links.
 fn open_without_links(path: &Path) -> io::Result<OwnedFd> {
-    let flags = OPEN_DIRECTORY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let flags = RESOLVE_FOLDER | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mut parts = path.components();
     let not_real = || io::Error::new(io::ErrorKind::InvalidInput, "not a real path");
     let Some(Component::RootDir) = parts.next() else {

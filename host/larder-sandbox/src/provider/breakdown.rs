@@ -11,6 +11,7 @@ use crate::threads::call_meter::CallMeter;
 use larder_model::policy::Permit;
 use larder_model::resource::Match;
 use larder_model::uri::Uri;
+use larder_platform::threads::page_faults;
 use larder_runtime::metrics::process::thread_cpu_time;
 use larder_runtime::shares::Resource;
 
@@ -47,7 +48,7 @@ struct PhaseClock {
 impl PhaseClock {
     fn start() -> Self {
         Self {
-            page_faults: thread_page_faults(),
+            page_faults: page_faults(),
             cpu_time: thread_cpu_time(),
         }
     }
@@ -55,25 +56,13 @@ impl PhaseClock {
     /// Ends a phase and begins the next one.
     fn lap(&mut self) -> Phase {
         let cpu_time = thread_cpu_time() - self.cpu_time;
-        let page_faults = thread_page_faults() - self.page_faults;
+        let page_faults = page_faults() - self.page_faults;
         *self = Self::start();
         Phase {
             cpu_time,
             page_faults,
         }
     }
-}
-
-/// The minor page faults of this thread so far; zero on other systems than Linux.
-fn thread_page_faults() -> u64 {
-    let stat = std::fs::read_to_string("/proc/thread-self/stat").unwrap_or_default();
-    // The name of the thread is in parentheses and can contain spaces.
-    let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
-    fields
-        .split_whitespace()
-        .nth(7)
-        .and_then(|faults| faults.parse().ok())
-        .unwrap_or_default()
 }
 
 impl Provider {

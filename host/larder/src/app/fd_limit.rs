@@ -2,7 +2,6 @@
 //! of this process, and the default limit of many systems is 1,024.
 
 /// Raises the soft limit to the hard limit.
-#[cfg(unix)]
 pub(super) fn raise() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
@@ -19,6 +18,3 @@ pub(super) fn raise() {
         tracing::warn!(%error, ?current, "cannot raise the limit of open files; some clients may be refused under load");
     }
 }
-
-#[cfg(not(unix))]
-pub(super) fn raise() {}

@@ -3,12 +3,8 @@
 
 /// Disables huge pages for all memory that is allocated from now on, even if the system enables them for all processes.
 /// The allocator does not use huge pages in any case (its feature `no_thp`).
-#[cfg(target_os = "linux")]
 pub(super) fn disable() {
-    if let Err(error) = rustix::thread::disable_transparent_huge_pages(true) {
+    if let Err(error) = larder_platform::memory::disable_huge_pages() {
         tracing::debug!(%error, "cannot disable huge pages; memory use may be higher");
     }
 }
-
-#[cfg(not(target_os = "linux"))]
-pub(super) fn disable() {}

@@ -154,7 +154,6 @@ impl ConfigFile {
         readers: Readers,
     ) -> io::Result<tempfile::NamedTempFile> {
         let mut builder = tempfile::Builder::new();
-        #[cfg(unix)]
         if self.metadata.is_none() && readers == Readers::Default {
             use std::os::unix::fs::PermissionsExt as _;
             builder.permissions(Permissions::from_mode(0o666));
@@ -202,7 +201,6 @@ fn follow_links(path: &Path) -> io::Result<PathBuf> {
     Err(io::Error::other("too many symlinks"))
 }
 
-#[cfg(unix)]
 fn keep_owner(new: &fs::File, old: &Metadata) -> io::Result<()> {
     use std::os::unix::fs::MetadataExt as _;
     let current = new.metadata()?;
@@ -214,9 +212,4 @@ fn keep_owner(new: &fs::File, old: &Metadata) -> io::Result<()> {
         (None, None) => Ok(()),
         (owner, group) => std::os::unix::fs::fchown(new, owner, group),
     }
-}
-
-#[cfg(not(unix))]
-fn keep_owner(_: &fs::File, _: &Metadata) -> io::Result<()> {
-    Ok(())
 }

@@ -213,8 +213,7 @@ mod tests {
         );
     }
 
-    /// The separator is the separator of the system that runs the test.
-    #[cfg(unix)]
+    /// The separator is `/`, because the test runs on Unix.
     #[test]
     fn finds_the_file_of_each_client_on_windows() {
         check(

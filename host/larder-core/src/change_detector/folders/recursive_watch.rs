@@ -1,6 +1,7 @@
 //! Watches a folder and everything below it: by file events where the system provides them, by polling
 //! otherwise, and not at all if the folder is too large.
 
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -26,7 +27,8 @@ pub(super) struct RecursiveWatch {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct FolderIdentity {
     pub(super) path: PathBuf,
-    inode: Option<(u64, u64)>,
+    /// Device and inode.
+    inode: (u64, u64),
     /// A recreated folder may get the inode of the old one.
     created: Option<SystemTime>,
 }
@@ -45,22 +47,11 @@ impl FolderIdentity {
         let path = path.canonicalize().ok()?;
         let metadata = path.metadata().ok().filter(std::fs::Metadata::is_dir)?;
         Some(Self {
-            inode: inode(&metadata),
+            inode: (metadata.dev(), metadata.ino()),
             created: metadata.created().ok(),
             path,
         })
     }
-}
-
-#[cfg(unix)]
-fn inode(metadata: &std::fs::Metadata) -> Option<(u64, u64)> {
-    use std::os::unix::fs::MetadataExt as _;
-    Some((metadata.dev(), metadata.ino()))
-}
-
-#[cfg(not(unix))]
-fn inode(_: &std::fs::Metadata) -> Option<(u64, u64)> {
-    None
 }
 
 impl RecursiveWatch {

@@ -285,7 +285,6 @@ fn concurrent_approvals_are_all_kept() {
     assert_eq!(unapproved(&approvals, "wiki", &names).unwrap(), lines(&[]));
 }
 
-#[cfg(unix)]
 #[test]
 fn files_are_private_to_the_owner() {
     use std::os::unix::fs::PermissionsExt;

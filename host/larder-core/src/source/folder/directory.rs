@@ -6,12 +6,12 @@ use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::SystemTime;
 
 use rustix::fs::{CWD, Mode, OFlags, openat};
-use rustix::io::Errno;
 
+use larder_platform::files::{INSPECT_FILE, open_beneath};
 use larder_runtime::file_fingerprint::FileFingerprint;
 
 /// How the symbolic links of a folder are treated.
@@ -69,8 +69,7 @@ impl Directory {
         if self.links == LinkPolicy::Follow {
             return FileFingerprint::of_file(&self.path.join(name));
         }
-        // This descriptor is only for the path: the file itself is not opened.
-        let metadata = match self.open_with(name, OFlags::PATH | OFlags::CLOEXEC) {
+        let metadata = match self.open_with(name, INSPECT_FILE) {
             Ok(file) => File::from(file).metadata()?,
             Err(error)
                 if matches!(
@@ -93,37 +92,10 @@ impl Directory {
     }
 }
 
-/// Opens a file, and refuses every symbolic link that leads out of the folder. The kernel checks each step, so a link
-/// that is replaced in the meantime is refused too.
-fn open_beneath(folder: &Path, name: &str, flags: OFlags) -> io::Result<OwnedFd> {
-    use rustix::fs::{ResolveFlags, openat2};
-    let folder = openat(
-        CWD,
-        folder,
-        OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
-        Mode::empty(),
-    )?;
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
-    match openat2(&folder, name, flags, Mode::empty(), resolve) {
-        Err(Errno::XDEV) => Err(io::Error::other(
-            "it is a symbolic link that leads out of the folder of its team, which is not followed",
-        )),
-        // On kernels before 5.6, and in containers that do not allow the call, no link is followed at all.
-        Err(Errno::NOSYS | Errno::PERM) => {
-            match openat(&folder, name, flags | OFlags::NOFOLLOW, Mode::empty()) {
-                Err(Errno::LOOP) => Err(io::Error::other(
-                    "it is a symbolic link; links in the folder of a team need the system call openat2 (Linux 5.6)",
-                )),
-                opened => Ok(opened?),
-            }
-        }
-        opened => Ok(opened?),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::symlink;
+    use std::path::Path;
 
     use super::*;
 

@@ -3,8 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{StatVfsMountFlags, statvfs};
 use rustix::io::Errno;
+
+use larder_platform::files::forbids_execution;
 
 /// Compiled code cannot be executed in this process. This does not depend on the component.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -30,9 +31,7 @@ impl ExecutionError {
         if !matches!(errno, Errno::ACCESS | Errno::PERM) {
             return None;
         }
-        let is_noexec =
-            statvfs(folder).is_ok_and(|found| found.f_flag.contains(StatVfsMountFlags::NOEXEC));
-        Some(if is_noexec {
+        Some(if forbids_execution(folder) {
             Self::NoExec(folder.to_owned())
         } else {
             Self::Memory(errno)

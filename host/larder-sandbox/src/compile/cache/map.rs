@@ -6,7 +6,6 @@
 )]
 
 use std::fs::File;
-use std::os::fd::AsRawFd as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -17,6 +16,7 @@ use super::seal::VerifiedCode;
 use super::{Cache, Pins};
 use crate::compile::function_list;
 use larder_functions::{ComponentKind, FunctionSet};
+use larder_platform::files::path_of_descriptor;
 
 /// What an entry of the cache contains.
 pub(crate) trait Code: Clone + Send + Sync + 'static {
@@ -117,10 +117,6 @@ fn map_file<T>(
 /// that was verified. On other systems the path is the name in the cache folder, where no other user can put another
 /// file.
 fn mappable_path(verified: &VerifiedCode) -> PathBuf {
-    let by_descriptor = PathBuf::from(format!("/proc/self/fd/{}", verified.file().as_raw_fd()));
-    if cfg!(target_os = "linux") && by_descriptor.exists() {
-        by_descriptor
-    } else {
-        verified.path().to_owned()
-    }
+    let by_descriptor = path_of_descriptor(verified.file()).filter(|path| path.exists());
+    by_descriptor.unwrap_or_else(|| verified.path().to_owned())
 }

@@ -15,6 +15,7 @@ use crate::compile::child::{INVALID, SUBCOMMAND, UNSUPPORTED};
 use crate::compile::job::nice;
 use crate::engine::tier::Tier;
 use larder_model::size;
+use larder_platform::processes::enlarge_pipe;
 use larder_provider::Rejection;
 
 /// Maximum number of compiler threads: further threads gain little, and each thread uses address space.
@@ -125,9 +126,7 @@ fn command(config: &Config, job: &RunningJob<'_>, input: &Input<'_>, output: Fil
 /// shows the reason.
 async fn feed(stdin: Option<ChildStdin>, component: &[u8]) -> Option<ChildStdin> {
     let mut stdin = stdin?;
-    // A smaller pipe is only slower.
-    #[cfg(target_os = "linux")]
-    let _ = rustix::pipe::fcntl_setpipe_size(&stdin, PIPE_SIZE);
+    enlarge_pipe(&stdin, PIPE_SIZE);
     let _ = stdin.write_all(component).await;
     Some(stdin)
 }

@@ -85,9 +85,8 @@ impl RunningBuild {
             .stdin(Stdio::null())
             .stdout(io::stderr())
             .stderr(io::stderr())
-            .kill_on_drop(true);
-        #[cfg(unix)]
-        command.process_group(0);
+            .kill_on_drop(true)
+            .process_group(0);
         Ok(Self {
             child: command.spawn()?,
             ended: false,
@@ -99,7 +98,6 @@ impl Drop for RunningBuild {
     /// Kills the process group. Otherwise children of the build tool could write into the output of the next
     /// build.
     fn drop(&mut self) {
-        #[cfg(unix)]
         if !self.ended
             && let Some(group) = self
                 .child
