@@ -48,6 +48,9 @@ fn template(
     let (index, function) = functions
         .find(name)
         .ok_or_else(|| format!("it has no function {name:?}"))?;
+    if !has_content(function, &functions.types) {
+        return Err(format!("the function {name:?} returns nothing to read"));
+    }
     let parameters = &function.parameters;
     let unknown = template.variables().find(|variable| {
         let mut names = parameters.iter().map(|it| variable_name(&it.name));
@@ -80,6 +83,13 @@ fn template(
         mime_type: resource.mime_type.clone(),
         ttl: resource.ttl,
     })
+}
+
+/// Whether a call that succeeds returns a value.
+fn has_content(function: &Function, types: &TypeTable) -> bool {
+    function
+        .result
+        .is_some_and(|ty| !matches!(types.get(ty), Type::Result { ok: None, .. }))
 }
 
 /// The name of the variable of a parameter. Variables cannot contain `-`.

@@ -1,7 +1,7 @@
 //! Formats the findings for a terminal.
 
 use super::Findings;
-use super::component_info::{ComponentInfo, ImportGroup};
+use super::component_info::ImportGroup;
 use crate::app::Provider;
 use crate::cli::check::grants::GrantReport;
 use crate::cli::table::bytes;
@@ -21,7 +21,7 @@ pub(super) fn render(findings: &Findings, colour: bool) -> String {
     if let Some(published) = &findings.published {
         page.published(published);
     }
-    page.line("contract", &contract(info));
+    page.line("contract", &contract(findings));
     if let Some(reason) = &findings.rejected {
         page.line("rejected", reason);
     }
@@ -47,10 +47,12 @@ pub(super) fn render(findings: &Findings, colour: bool) -> String {
     page.text
 }
 
-fn contract(info: &ComponentInfo) -> String {
+fn contract(findings: &Findings) -> String {
+    let info = &findings.info;
+    let has_functions = info.component_kind() == ComponentKind::Functions;
     match &info.contract {
         Some(version) => format!("larder:provider {version}: {}", info.exports.join(", ")),
-        None if info.component_kind() == ComponentKind::Functions => {
+        None if has_functions && findings.rejected.is_none() => {
             "none: its functions are served as tools".into()
         }
         None => "none: it does not export larder:provider/resource-provider".into(),
@@ -167,7 +169,7 @@ impl Page {
 mod tests {
     use expect_test::{Expect, expect};
 
-    use super::super::component_info::Metadata;
+    use super::super::component_info::{ComponentInfo, Metadata};
     use super::*;
     use crate::app::Interfaces;
 

@@ -71,6 +71,7 @@ async fn templates_that_do_not_fit_are_reported() {
         ("a://{name}", "gone", "it has no function \"gone\""),
         ("a://{other}", "greet", "has no parameter `other`"),
         ("a://b", "greet", "no variable is the parameter `name`"),
+        ("a://{text}", "note", "\"note\" returns nothing to read"),
         (
             "a://{place}",
             "values_echo-place",
