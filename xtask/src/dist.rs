@@ -4,6 +4,7 @@
 
 mod dependencies;
 pub(crate) mod mcpb;
+mod server_json;
 pub(crate) mod targets;
 pub(crate) mod wrappers;
 
@@ -22,6 +23,7 @@ use crate::tools;
 /// The profile of published programs.
 pub(crate) const PROFILE: &str = "dist";
 const CHECKSUMS: &str = "SHA256SUMS";
+const SERVER_JSON: &str = "server.json";
 const SHELLS: [&str; 5] = ["bash", "elvish", "fish", "powershell", "zsh"];
 
 /// Builds and packs the program for each target that is installed.
@@ -46,7 +48,23 @@ pub(crate) fn run() -> Result<()> {
 /// Writes what depends on all files of a release, also on files that other machines built.
 pub(crate) fn finish() -> Result<()> {
     let out = target("archives");
-    checksums(&out, &files(&out)?)
+    checksums(&out, &files(&out)?)?;
+    let sums = fs::read_to_string(out.join(CHECKSUMS))?;
+    let repository = repository();
+    if repository.is_none() {
+        println!("server.json has no bundles: GITHUB_REPOSITORY (OWNER/NAME) is not set");
+    }
+    let entry = server_json::entry(&sums, repository.as_deref())?;
+    Ok(fs::write(out.join(SERVER_JSON), format!("{entry:#}\n"))?)
+}
+
+/// The repository on GitHub that has the release, which GitHub's runners name.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the lint is for the server's configuration"
+)]
+fn repository() -> Option<String> {
+    std::env::var("GITHUB_REPOSITORY").ok()
 }
 
 /// Packs the archive of a target, and the packages that contain its program.
@@ -264,7 +282,7 @@ fn files(out: &Path) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for item in fs::read_dir(out)? {
         let path = item?.path();
-        let is_list = path.ends_with(CHECKSUMS);
+        let is_list = path.ends_with(CHECKSUMS) || path.ends_with(SERVER_JSON);
         if path.is_file() && !is_list {
             files.push(path);
         }
