@@ -41,13 +41,14 @@ pub(crate) fn run() -> Result<()> {
         built += 1;
     }
     ensure!(built > 0, "no target is installed");
-    wrappers::pack_launcher(&output, &out)?;
     finish()
 }
 
-/// Writes what depends on all files of a release, also on files that other machines built.
+/// Writes what is the same for all targets, and what depends on all files of a release, also on files that other
+/// machines built.
 pub(crate) fn finish() -> Result<()> {
     let out = target("archives");
+    wrappers::pack_launcher(&Output::Terminal, &out)?;
     checksums(&out, &files(&out)?)?;
     let sums = fs::read_to_string(out.join(CHECKSUMS))?;
     let repository = repository();

@@ -75,7 +75,8 @@ usage: cargo xtask COMMAND
   dist                       `test release`, then the files of a release in target/archives, for the targets that are
                              installed: archives, packages for npm and PyPI, bundles (MCPB), SHA256SUMS
   dist --without-tests       the files only
-  dist --finish              SHA256SUMS and server.json of what is in target/archives, also from other machines
+  dist --finish              SHA256SUMS, server.json and the launcher for npm, for what is in target/archives, also from
+                             other machines
   go-bindings                regenerate the bindings in sdk/go
   fixtures                   store the built examples in host/tests/fixtures for a new version of the contract
 
