@@ -278,14 +278,14 @@ fn time_of_commit() -> String {
     }
 }
 
-/// The files of a release, sorted.
+/// The files of this release, sorted. Their names contain its version; the folder may have files of an older one.
 fn files(out: &Path) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for item in fs::read_dir(out)? {
-        let path = item?.path();
-        let is_list = path.ends_with(CHECKSUMS) || path.ends_with(SERVER_JSON);
-        if path.is_file() && !is_list {
-            files.push(path);
+        let item = item?;
+        let name = item.file_name();
+        if item.file_type()?.is_file() && name.to_string_lossy().contains(wrappers::VERSION) {
+            files.push(item.path());
         }
     }
     files.sort();
