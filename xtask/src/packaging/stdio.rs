@@ -4,10 +4,13 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
+/// Longer than a server needs to compile its providers and to answer.
+const LIMIT: Duration = Duration::from_secs(60);
 /// What the served file contains.
 const TEXT: &str = "a line of the served file\n";
 
@@ -31,6 +34,10 @@ pub(super) fn read_file(server: &mut Command) -> Result<()> {
         writeln!(input, "{message}")?;
     }
     drop(input);
+    // A server that does not serve stdin would never end.
+    if !super::eventually(LIMIT, || !matches!(child.try_wait(), Ok(None))) {
+        child.kill()?;
+    }
     let result = child.wait_with_output()?;
     let answers = String::from_utf8(result.stdout)?;
     ensure!(result.status.success(), "{server:?}: {}", result.status);
