@@ -1,7 +1,8 @@
-//! Checks of the book in `docs/`: it has every page, no link is broken, its commands run, and its configurations are
-//! valid.
+//! Checks of the book in `docs/`: it has every page, no link is broken, its commands run, its configurations are
+//! valid, and it names no package of others.
 
 mod links;
+mod package_names;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,11 +19,25 @@ const PINNED: &str = "0.5.4";
 /// How long one code block may take, for `timeout`.
 const BLOCK_LIMIT: &str = "120";
 
-/// Checks that the book has every page, and the links of all documents.
+/// Checks that the book has every page, and the links and names of packages in all documents.
 pub(crate) fn check(_: &Output) -> Result<Outcome> {
     check_summary()?;
+    check_package_names()?;
     let count = links::check()?;
     Ok(Outcome::PassedWithNote(format!("{count} links")))
+}
+
+fn check_package_names() -> Result<()> {
+    for file in links::documents()? {
+        let text = fs::read_to_string(&file)?;
+        let foreign = package_names::foreign_packages(&text);
+        ensure!(
+            foreign.is_empty(),
+            "{} installs {foreign:?}, which does not belong to this project: name larder-mcp",
+            file.display()
+        );
+    }
+    Ok(())
 }
 
 /// Builds the book with mdBook.

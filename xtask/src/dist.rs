@@ -1,67 +1,90 @@
 //! `cargo xtask dist`: archives of a release in `target/archives`, with the program, manual pages, completions,
-//! components, licences, an SBOM and checksums. Two runs from the same commit in the same folder give the same digests.
+//! components, licences, an SBOM and checksums; and the packages for npm, PyPI and MCPB. Two runs from the same commit in
+//! the same folder give the same digests.
 
 mod dependencies;
+pub(crate) mod mcpb;
+mod server_json;
+pub(crate) mod targets;
+pub(crate) mod wrappers;
 
-use std::fs;
+use std::env::consts::OS;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
 
+use self::targets::{TARGETS, Target};
 use crate::run::{Output, cargo, command, root, stdout_of, target};
 use crate::tools;
 
 /// The profile of published programs.
 pub(crate) const PROFILE: &str = "dist";
-/// The targets, and the linker that another processor needs.
-const TARGETS: [(&str, Option<&str>); 4] = [
-    ("x86_64-unknown-linux-gnu", None),
-    ("x86_64-unknown-linux-musl", None),
-    ("aarch64-unknown-linux-gnu", Some("aarch64-linux-gnu-gcc")),
-    ("aarch64-unknown-linux-musl", Some("aarch64-linux-musl-gcc")),
-];
+const CHECKSUMS: &str = "SHA256SUMS";
+const SERVER_JSON: &str = "server.json";
 const SHELLS: [&str; 5] = ["bash", "elvish", "fish", "powershell", "zsh"];
 
 /// Builds and packs the program for each target that is installed.
 pub(crate) fn run() -> Result<()> {
-    let (output, out) = (Output::Terminal, target("archives"));
+    let output = Output::Terminal;
+    let out = target("archives");
     fs::create_dir_all(&out)?;
-    let mut archives = Vec::new();
-    for (triple, linker) in TARGETS {
-        match missing(triple, linker)? {
-            Some(reason) => println!("skipped {triple}: {reason}"),
-            None => archives.push(pack(
-                &output,
-                &build(&output, triple, linker)?,
-                triple,
-                &out,
-            )?),
+    let mut built = 0;
+    for target in &TARGETS {
+        if let Some(reason) = target.missing()? {
+            println!("skipped {}: {reason}", target.triple);
+            continue;
         }
+        pack_target(&output, target, &out)?;
+        built += 1;
     }
-    ensure!(!archives.is_empty(), "no target is installed");
-    checksums(&out, &archives)
+    ensure!(built > 0, "no target is installed");
+    finish()
 }
 
-/// Returns why a target cannot be built here.
-fn missing(triple: &str, linker: Option<&str>) -> Result<Option<String>> {
-    let sysroot = stdout_of(command("rustc").args(["--print", "sysroot"]))?;
-    if !Path::new(sysroot.trim())
-        .join("lib/rustlib")
-        .join(triple)
-        .join("lib")
-        .is_dir()
-    {
-        return Ok(Some(format!(
-            "its standard library is not installed (`rustup target add {triple}`)"
-        )));
+/// Writes what is the same for all targets, and what depends on all files of a release, also on files that other
+/// machines built.
+pub(crate) fn finish() -> Result<()> {
+    let out = target("archives");
+    wrappers::pack_launcher(&Output::Terminal, &out)?;
+    checksums(&out, &files(&out)?)?;
+    let sums = fs::read_to_string(out.join(CHECKSUMS))?;
+    let repository = repository();
+    if repository.is_none() {
+        println!("server.json has no bundles: GITHUB_REPOSITORY (OWNER/NAME) is not set");
     }
-    let linker = linker.filter(|linker| tools::find_program(linker).is_none());
-    Ok(linker.map(|linker| format!("{linker} is not installed")))
+    let entry = server_json::entry(&sums, repository.as_deref())?;
+    Ok(fs::write(out.join(SERVER_JSON), format!("{entry:#}\n"))?)
 }
 
-/// Builds a static program that contains no path of this machine.
-fn build(output: &Output, triple: &str, linker: Option<&str>) -> Result<PathBuf> {
+/// The repository on GitHub that has the release, which GitHub's runners name.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the lint is for the server's configuration"
+)]
+fn repository() -> Option<String> {
+    std::env::var("GITHUB_REPOSITORY").ok()
+}
+
+/// Packs the archive of a target, and the packages that contain its program.
+fn pack_target(output: &Output, target: &Target, out: &Path) -> Result<()> {
+    let program = build(output, target)?;
+    pack(output, &program, target.triple, out)?;
+    let Some(platform) = &target.platform else {
+        return Ok(());
+    };
+    let staged = out.join(archive_name(target.triple));
+    wrappers::pack_program(output, &staged, platform, out)?;
+    wrappers::pack_wheel(output, &staged, platform, out)?;
+    mcpb::pack(output, &staged, platform, out)?;
+    Ok(())
+}
+
+/// Builds a program that contains no path of this machine, and on Linux is static.
+fn build(output: &Output, of: &Target) -> Result<PathBuf> {
+    let triple = of.triple;
     let folder = target("archives/build");
     let mut build = cargo(&[
         "build",
@@ -76,15 +99,17 @@ fn build(output: &Output, triple: &str, linker: Option<&str>) -> Result<PathBuf>
     let sources = format!("--remap-path-prefix={}=/larder", root().display());
     let registry =
         stdout_of(command("sh").args(["-c", "printf %s \"${CARGO_HOME:-$HOME/.cargo}\""]))?;
-    let flags =
-        format!("-C target-feature=+crt-static {sources} --remap-path-prefix={registry}=/cargo");
+    let mut flags = format!("{sources} --remap-path-prefix={registry}=/cargo");
+    if of.is_linux() {
+        flags.push_str(" -C target-feature=+crt-static");
+    }
     build
         .arg("--target-dir")
         .arg(&folder)
         .env("RUSTFLAGS", flags);
     // Without this, the C compiler writes the time of the build into the allocator.
     build.env("SOURCE_DATE_EPOCH", time_of_commit());
-    if let Some(linker) = linker {
+    if let Some(linker) = of.linker {
         let name = triple.replace('-', "_");
         build.env(
             format!("CARGO_TARGET_{}_LINKER", name.to_uppercase()),
@@ -98,11 +123,8 @@ fn build(output: &Output, triple: &str, linker: Option<&str>) -> Result<PathBuf>
 
 /// Packs a program with all files that belong to it. Returns the archive.
 pub(crate) fn pack(output: &Output, program: &Path, triple: &str, out: &Path) -> Result<PathBuf> {
-    let name = format!("larder-{}-{triple}", env!("CARGO_PKG_VERSION"));
-    let staged = out.join(&name);
-    if staged.exists() {
-        fs::remove_dir_all(&staged)?;
-    }
+    let name = archive_name(triple);
+    let staged = empty_folder(&out.join(&name))?;
     copy(program, &staged.join("bin/larder"))?;
     generate(program, &staged)?;
     for file in [
@@ -131,7 +153,13 @@ pub(crate) fn pack(output: &Output, program: &Path, triple: &str, out: &Path) ->
         staged.join("sbom.cdx.json"),
         dependencies::sbom(&dependencies).to_string(),
     )?;
-    archive(output, out, &name)
+    let file = out.join(format!("{name}.tar.gz"));
+    archive(output, out, &name, &file)?;
+    Ok(file)
+}
+
+fn archive_name(triple: &str) -> String {
+    format!("larder-{}-{triple}", env!("CARGO_PKG_VERSION"))
 }
 
 /// Writes the manual pages and the completions. A program for another processor cannot be run, so the files come from
@@ -191,19 +219,52 @@ fn copy_folder(from: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Archives a folder so that the bytes depend only on its contents: all times are the time of the last commit.
-fn archive(output: &Output, out: &Path, name: &str) -> Result<PathBuf> {
-    let time = time_of_commit();
+/// Creates a folder, or deletes what it contains.
+fn empty_folder(folder: &Path) -> Result<PathBuf> {
+    if folder.exists() {
+        fs::remove_dir_all(folder)?;
+    }
+    fs::create_dir_all(folder)?;
+    Ok(folder.to_owned())
+}
+
+fn make_executable(file: &Path) -> Result<()> {
+    Ok(fs::set_permissions(file, Permissions::from_mode(0o755))?)
+}
+
+/// Archives the folder `name` in `parent` so that the bytes depend only on its contents: all times are the time of the
+/// last commit.
+fn archive(output: &Output, parent: &Path, name: &str, file: &Path) -> Result<()> {
     let tar = format!(
-        "tar --sort=name --mtime=@{time} --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX -cf - {name} \
-         | gzip -n > {name}.tar.gz"
+        "{} --sort=name --mtime=@{} --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX -cf - {name} \
+         | gzip -n > '{}'",
+        gnu_tar(),
+        time_of_commit(),
+        file.display()
     );
     output.run(
         command("bash")
             .args(["-o", "pipefail", "-c", &tar])
-            .current_dir(out),
-    )?;
-    Ok(out.join(format!("{name}.tar.gz")))
+            .current_dir(parent),
+    )
+}
+
+/// GNU tar, which macOS has only from Homebrew.
+fn gnu_tar() -> &'static str {
+    if OS == "macos" { "gtar" } else { "tar" }
+}
+
+/// Packs the content of a folder as a zip file, in the same way; `record` is the path of the digests in a wheel.
+fn zip(output: &Output, folder: &Path, file: &Path, record: Option<&str>) -> Result<()> {
+    let mut python = command("python3");
+    python
+        .arg("-B")
+        .arg(root().join("xtask/packaging/pack_zip.py"))
+        .arg(file)
+        .arg(folder)
+        .arg(time_of_commit())
+        .args(record);
+    output.run(&mut python)
 }
 
 /// The time of the last commit in seconds, or 0 in sources without a history.
@@ -217,12 +278,26 @@ fn time_of_commit() -> String {
     }
 }
 
+/// The files of this release, sorted. Their names contain its version; the folder may have files of an older one.
+fn files(out: &Path) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for item in fs::read_dir(out)? {
+        let item = item?;
+        let name = item.file_name();
+        if item.file_type()?.is_file() && name.to_string_lossy().contains(wrappers::VERSION) {
+            files.push(item.path());
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
 /// Writes `SHA256SUMS`.
-pub(crate) fn checksums(out: &Path, archives: &[PathBuf]) -> Result<()> {
+pub(crate) fn checksums(out: &Path, files: &[PathBuf]) -> Result<()> {
     let mut sums: Command = command("sha256sum");
-    sums.args(archives.iter().filter_map(|archive| archive.file_name()))
+    sums.args(files.iter().filter_map(|file| file.file_name()))
         .current_dir(out);
     let sums = stdout_of(&mut sums)?;
     print!("{sums}");
-    Ok(fs::write(out.join("SHA256SUMS"), sums)?)
+    Ok(fs::write(out.join(CHECKSUMS), sums)?)
 }

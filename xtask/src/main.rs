@@ -72,7 +72,11 @@ usage: cargo xtask COMMAND
   plugins                    build plugins/ to target/plugins/NAME.wasm; without a C compiler for WASI, those that
                              need one are not built
   guests                     build host/tests/guests to target/guests/NAME.wasm; can be combined with plugins
-  dist                       `test release`, then archives of a release in target/archives, for the targets that are installed
+  dist                       `test release`, then the files of a release in target/archives, for the targets that are
+                             installed: archives, packages for npm and PyPI, bundles (MCPB), SHA256SUMS
+  dist --without-tests       the files only
+  dist --finish              SHA256SUMS, server.json and the launcher for npm, for what is in target/archives, also from
+                             other machines
   go-bindings                regenerate the bindings in sdk/go
   fixtures                   store the built examples in host/tests/fixtures for a new version of the contract
 
@@ -113,6 +117,8 @@ fn run(args: &[&str]) -> Result<ExitCode> {
             }
             dist::run()?;
         }
+        ["dist", "--without-tests"] => dist::run()?,
+        ["dist", "--finish"] => dist::finish()?,
         ["fixtures"] => fixtures::store(&run::Output::Terminal)?,
         ["go-bindings"] => sdks::go_bindings(&run::Output::Terminal)?,
         ["plugins"] => plugins::plugins(&run::Output::Terminal)?,

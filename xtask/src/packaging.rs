@@ -5,16 +5,21 @@ pub(crate) mod container;
 pub(crate) mod crates;
 pub(crate) mod kubernetes;
 pub(crate) mod man;
+pub(crate) mod mcpb;
 pub(crate) mod monitoring;
 pub(crate) mod proxy;
+mod stdio;
 pub(crate) mod systemd;
+pub(crate) mod wrappers;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 
 use crate::clients::copy_providers;
+use crate::dist::targets::{Platform, TARGETS};
 use crate::run::{Output, command, larder, root, target};
 use crate::server::RunningServer;
 
@@ -74,4 +79,46 @@ fn larder_command(arguments: &[&str]) -> std::process::Command {
     let mut command = command(larder());
     command.args(arguments);
     command
+}
+
+/// The platform of this machine; none if no packages are made for it.
+fn this_platform() -> Option<&'static Platform> {
+    let system = match std::env::consts::OS {
+        "macos" => "darwin",
+        other => other,
+    };
+    let processor = match std::env::consts::ARCH {
+        "aarch64" => "arm64",
+        "x86_64" => "x64",
+        other => other,
+    };
+    TARGETS
+        .iter()
+        .filter_map(|target| target.platform.as_ref())
+        .find(|platform| platform.system == system && platform.processor == processor)
+}
+
+/// A folder like the folder of an archive, with the files that packages need.
+fn platform_folder(output: &Output, work: &Path) -> Result<PathBuf> {
+    let folder = work.join("staged");
+    let program = folder.join("bin/larder");
+    fs::create_dir_all(folder.join("bin"))?;
+    // Without debug information, the packages are small.
+    output.run(command("strip").arg("-o").arg(&program).arg(larder()))?;
+    for licence in ["LICENSE", "THIRD-PARTY-LICENSES.txt"] {
+        fs::copy(root().join("LICENSE"), folder.join(licence))?;
+    }
+    Ok(folder)
+}
+
+/// Waits until a condition holds, at most for this time. Returns whether it holds.
+fn eventually(limit: Duration, mut holds: impl FnMut() -> bool) -> bool {
+    let end = Instant::now() + limit;
+    while !holds() {
+        if Instant::now() >= end {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    true
 }

@@ -52,6 +52,11 @@ fn node_packages(output: &Output, dir: &Path) -> Result<Outcome> {
     })
 }
 
+/// Whether a Python is installed that is recent enough.
+pub(crate) fn has_python() -> bool {
+    succeeds(command("python3").args(["-c", PYTHON]))
+}
+
 pub(crate) fn python(output: &Output) -> Result<Outcome> {
     venv(
         output,
@@ -199,7 +204,7 @@ pub(crate) fn venv(
     requirements: &Path,
     options: &[&str],
 ) -> Result<Outcome> {
-    if !succeeds(command("python3").args(["-c", PYTHON])) {
+    if !has_python() {
         return missing(PYTHON_IS_MISSING);
     }
     install_once(dir, &fs::read_to_string(requirements)?, || {
@@ -255,9 +260,7 @@ pub(crate) fn installed_from_python(
     requirements: &Path,
 ) -> Result<PathBuf> {
     let environment = target("tools/python").join(name);
-    if succeeds(command(name).arg("--version"))
-        || !succeeds(command("python3").args(["-c", PYTHON]))
-    {
+    if succeeds(command(name).arg("--version")) || !has_python() {
         return installed(output, name, version, &[]);
     }
     // The package is installed without dependencies, because it only contains the program.

@@ -25,7 +25,8 @@ pub(crate) fn check() -> Result<usize> {
     Ok(count)
 }
 
-fn documents() -> Result<Vec<PathBuf>> {
+/// All Markdown files of the repository.
+pub(super) fn documents() -> Result<Vec<PathBuf>> {
     let list = stdout_of(crate::run::command("git").args([
         "ls-files",
         "--cached",

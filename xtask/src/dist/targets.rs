@@ -1,0 +1,102 @@
+//! The targets for which a release has programs.
+
+use std::env::consts::OS;
+use std::path::Path;
+
+use anyhow::Result;
+
+use crate::run::{command, stdout_of};
+use crate::tools;
+
+/// A target of the compiler.
+pub(crate) struct Target {
+    pub(crate) triple: &'static str,
+    /// The linker that another processor needs.
+    pub(super) linker: Option<&'static str>,
+    /// The platform whose packages contain this program.
+    pub(crate) platform: Option<Platform>,
+}
+
+/// A platform in the words of npm, PyPI and MCPB.
+pub(crate) struct Platform {
+    /// `process.platform` of Node.
+    pub(crate) system: &'static str,
+    /// `process.arch` of Node.
+    pub(crate) processor: &'static str,
+    /// The tags of a wheel. A static program runs with each C library.
+    pub(super) wheel_tags: &'static [&'static str],
+}
+
+pub(crate) const TARGETS: [Target; 6] = [
+    Target {
+        triple: "x86_64-unknown-linux-gnu",
+        linker: None,
+        platform: Some(Platform {
+            system: "linux",
+            processor: "x64",
+            wheel_tags: &["manylinux_2_17_x86_64", "musllinux_1_1_x86_64"],
+        }),
+    },
+    Target {
+        triple: "x86_64-unknown-linux-musl",
+        linker: None,
+        platform: None,
+    },
+    Target {
+        triple: "aarch64-unknown-linux-gnu",
+        linker: Some("aarch64-linux-gnu-gcc"),
+        platform: Some(Platform {
+            system: "linux",
+            processor: "arm64",
+            wheel_tags: &["manylinux_2_17_aarch64", "musllinux_1_1_aarch64"],
+        }),
+    },
+    Target {
+        triple: "aarch64-unknown-linux-musl",
+        linker: Some("aarch64-linux-musl-gcc"),
+        platform: None,
+    },
+    Target {
+        triple: "aarch64-apple-darwin",
+        linker: None,
+        platform: Some(Platform {
+            system: "darwin",
+            processor: "arm64",
+            wheel_tags: &["macosx_11_0_arm64"],
+        }),
+    },
+    Target {
+        triple: "x86_64-apple-darwin",
+        linker: None,
+        platform: Some(Platform {
+            system: "darwin",
+            processor: "x64",
+            wheel_tags: &["macosx_10_12_x86_64"],
+        }),
+    },
+];
+
+impl Target {
+    pub(super) fn is_linux(&self) -> bool {
+        self.triple.contains("-linux-")
+    }
+
+    /// Why this target cannot be built here.
+    pub(super) fn missing(&self) -> Result<Option<String>> {
+        if self.is_linux() != (OS == "linux") {
+            return Ok(Some(format!("it is not built on {OS}")));
+        }
+        let triple = self.triple;
+        let mut print = command("rustc");
+        print.args(["--print", "target-libdir", "--target", triple]);
+        if !Path::new(stdout_of(&mut print)?.trim()).is_dir() {
+            return Ok(Some(format!(
+                "its standard library is not installed (`rustup target add {triple}`)"
+            )));
+        }
+        let linker = self
+            .linker
+            .filter(|linker| tools::find_program(linker).is_none());
+        Ok(linker.map(|linker| format!("{linker} is not installed")))
+    }
+}
