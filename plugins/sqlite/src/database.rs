@@ -144,18 +144,26 @@ impl Database {
 /// Whether an error is about the whole file or this call, and not about one table or one query.
 fn is_general(error: &rusqlite::Error) -> bool {
     use ErrorCode::*;
-    matches!(
-        error.sqlite_error_code(),
-        Some(
-            CannotOpen
-                | DatabaseBusy
-                | DatabaseLocked
-                | NotADatabase
-                | OperationInterrupted
-                | OutOfMemory
-                | SystemIoFailure
+    has_unfinished_change(error)
+        || matches!(
+            error.sqlite_error_code(),
+            Some(
+                CannotOpen
+                    | DatabaseBusy
+                    | DatabaseLocked
+                    | NotADatabase
+                    | OperationInterrupted
+                    | OutOfMemory
+                    | SystemIoFailure
+            )
         )
-    )
+}
+
+/// Whether a journal has a change that is not complete. Reading needs a write then, which takes the change back. Without
+/// locks, SQLite cannot know whether the program that writes is still running.
+fn has_unfinished_change(error: &rusqlite::Error) -> bool {
+    let code = error.sqlite_error().map(|error| error.extended_code);
+    code == Some(rusqlite::ffi::SQLITE_READONLY_ROLLBACK)
 }
 
 /// Why a table or a query cannot be used. Other errors are returned as errors.
@@ -174,6 +182,11 @@ pub(crate) fn failed(error: rusqlite::Error) -> Error {
         _ if matches!(error, rusqlite::Error::InvalidQuery) => {
             Error::failed("the query would change the database")
         }
+        _ if has_unfinished_change(&error) => Error::Unavailable(
+            "another program is writing the database, or was interrupted: try again, or open the database once with \
+             `sqlite3`"
+                .into(),
+        ),
         Some(ErrorCode::DatabaseCorrupt) => {
             Error::Failed(format!("the database is damaged: {error}"))
         }

@@ -296,6 +296,23 @@ fn a_change_is_a_new_version() {
 }
 
 #[test]
+fn a_list_during_a_write_omits_nothing() {
+    let (folder, provider) = database(TABLES);
+    let writer = Connection::open(folder.path().join("garden.db")).unwrap();
+    // More than fits into the cache, so that pages are written before the end of the transaction.
+    writer
+        .execute_batch(
+            "PRAGMA cache_size = 1; BEGIN; WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n LIMIT 9999)
+             INSERT INTO codes SELECT x, 'later' FROM n",
+        )
+        .unwrap();
+    let error = provider.list(&Query::new(20)).unwrap_err();
+    assert!(matches!(error, Error::Unavailable(_)), "{error}");
+    writer.execute_batch("COMMIT").unwrap();
+    provider.list(&Query::new(20)).unwrap();
+}
+
+#[test]
 fn files_that_cannot_be_served_are_explained() {
     let check = |prepare: &dyn Fn(&std::path::Path), expected: &str| {
         let folder = TempDir::new().unwrap();
