@@ -15,5 +15,5 @@ mod types;
 pub use self::function::{Function, FunctionSet, MAX_FUNCTIONS, Parameter, RefusedFunction};
 pub use self::kind::ComponentKind;
 pub use self::reader::{ReadError, read_functions};
-pub use self::schema::{MAX_SCHEMA, TooLarge, input_schema};
+pub use self::schema::{MAX_SCHEMA, TooLarge, input_schema, output_schema};
 pub use self::types::{Case, Field, Integer, Type, TypeId, TypeTable};

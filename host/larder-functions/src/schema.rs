@@ -29,10 +29,7 @@ pub fn input_schema(parameters: &[Parameter], types: &TypeTable) -> Result<Strin
 
 /// Returns the schema of the structured result: the record itself, or an object whose member `result` is the value. None
 /// if the function returns nothing or a text, which needs no structure.
-pub(crate) fn output_schema(
-    value: Option<TypeId>,
-    types: &TypeTable,
-) -> Result<Option<String>, TooLarge> {
+pub fn output_schema(value: Option<TypeId>, types: &TypeTable) -> Result<Option<String>, TooLarge> {
     let Some(value) = value else {
         return Ok(None);
     };

@@ -84,7 +84,11 @@ fn result(text: Option<String>, structured: Option<Box<RawValue>>, is_error: boo
 }
 
 /// A record is the structured result itself. Other values are its member `result`, because it must be an object.
-fn structured(types: &TypeTable, ty: TypeId, text: &str) -> Result<Box<RawValue>, CallError> {
+pub(super) fn structured(
+    types: &TypeTable,
+    ty: TypeId,
+    text: &str,
+) -> Result<Box<RawValue>, CallError> {
     if text.len() > MAX_STRUCTURED {
         return Err(CallError::Failed(format!(
             "its result has more than {} as JSON: return less, or a string",

@@ -48,7 +48,7 @@ fn template(
     let (index, function) = functions
         .find(name)
         .ok_or_else(|| format!("it has no function {name:?}"))?;
-    if !has_content(function, &functions.types) {
+    if function.outcome(&functions.types).value.is_none() {
         return Err(format!("the function {name:?} returns nothing to read"));
     }
     let parameters = &function.parameters;
@@ -83,13 +83,6 @@ fn template(
         mime_type: resource.mime_type.clone(),
         ttl: resource.ttl,
     })
-}
-
-/// Whether a call that succeeds returns a value.
-fn has_content(function: &Function, types: &TypeTable) -> bool {
-    function
-        .result
-        .is_some_and(|ty| !matches!(types.get(ty), Type::Result { ok: None, .. }))
 }
 
 /// The name of the variable of a parameter. Variables cannot contain `-`.

@@ -1,6 +1,8 @@
 //! Random types and values: what is written as JSON matches the schema, and is read as the same value.
 
-use larder_functions::{Case, Field, Integer, Parameter, Type, TypeId, TypeTable, input_schema};
+use larder_functions::{
+    Case, Field, Integer, Parameter, Type, TypeId, TypeTable, input_schema, output_schema,
+};
 use larder_json_schema::{Effort, JsonSchema, pattern};
 use proptest::collection::vec;
 use proptest::option;
@@ -9,6 +11,7 @@ use serde_json::{Value, json};
 use wasmtime::component::Val;
 
 use super::arguments::values;
+use super::outcome::structured;
 use super::result_json::json as to_json;
 
 /// A type as a tree.
@@ -192,6 +195,12 @@ fn parameter(shape: &Shape) -> (TypeTable, Parameter) {
     (types, Parameter { name, ty })
 }
 
+fn is_valid(schema: &str, value: &Value) -> bool {
+    let schema: Value = serde_json::from_str(schema).unwrap();
+    let schema = JsonSchema::compile(&schema, pattern::size_limit(1_000)).unwrap();
+    schema.validate(value, &mut Effort::new(1 << 30)).is_ok()
+}
+
 proptest! {
     #[test]
     fn values_stay_the_same((shape, value) in typed_value()) {
@@ -202,10 +211,18 @@ proptest! {
         let read = values(&types, &parameters, &arguments).unwrap();
         prop_assert_eq!(&read, &vec![value]);
         let schema = input_schema(&parameters, &types).unwrap();
-        let schema: Value = serde_json::from_str(&schema).unwrap();
-        let schema = JsonSchema::compile(&schema, pattern::size_limit(1_000)).unwrap();
-        let checked = schema.validate(&arguments, &mut Effort::new(1 << 30));
-        prop_assert!(checked.is_ok(), "{:?}: {}", checked, text);
+        prop_assert!(is_valid(&schema, &arguments), "{}", text);
+    }
+
+    #[test]
+    fn results_match_their_schema((shape, value) in typed_value()) {
+        let (types, Parameter { ty, .. }) = parameter(&shape);
+        let text = to_json(&types, ty, &value).unwrap();
+        if let Some(schema) = output_schema(Some(ty), &types).unwrap() {
+            let result = structured(&types, ty, &text).unwrap();
+            let result = serde_json::from_str(result.get()).unwrap();
+            prop_assert!(is_valid(&schema, &result), "{}", text);
+        }
     }
 
     #[test]

@@ -6,9 +6,9 @@ use larder_model::policy::{GuestLifetime, ToolGrant};
 use serde_json::{Value, json};
 use wasm_encoder::{
     CanonicalFunctionSection, CanonicalOption, CodeSection, Component, ComponentAliasSection,
-    ComponentExportKind, ComponentExportSection, ComponentTypeSection, ComponentValType,
-    ExportKind, ExportSection, Function, FunctionSection, InstanceSection, Module, ModuleArg,
-    ModuleSection, PrimitiveValType, TypeSection, ValType,
+    ComponentExportKind, ComponentExportSection, ComponentInstanceSection, ComponentTypeSection,
+    ComponentValType, ExportKind, ExportSection, Function, FunctionSection, InstanceSection,
+    Module, ModuleArg, ModuleSection, PrimitiveValType, TypeSection, ValType,
 };
 
 use super::{call, omitted, text};
@@ -73,6 +73,20 @@ fn many_functions(
     core_values: usize,
     define: impl FnOnce(&mut ComponentTypeSection) -> ComponentValType,
 ) -> Vec<u8> {
+    let mut component = one_function(core_values, define);
+    let mut exports = ComponentExportSection::new();
+    for number in 0..count {
+        exports.export(format!("f{number}"), ComponentExportKind::Func, 0, None);
+    }
+    component.section(&exports);
+    component.finish()
+}
+
+/// A component with one function, which has the number 0, and without exports.
+fn one_function(
+    core_values: usize,
+    define: impl FnOnce(&mut ComponentTypeSection) -> ComponentValType,
+) -> Component {
     let mut types = TypeSection::new();
     types.ty().function(vec![ValType::I32; core_values], []);
     let mut functions = FunctionSection::new();
@@ -109,9 +123,19 @@ fn many_functions(
     let mut lifted = CanonicalFunctionSection::new();
     lifted.lift(0, function, [] as [CanonicalOption; 0]);
     component.section(&lifted);
+    component
+}
+
+/// A component whose two interfaces have the same last name and the same function.
+fn same_names() -> Vec<u8> {
+    let number = |_: &mut _| ComponentValType::Primitive(PrimitiveValType::U32);
+    let mut component = one_function(1, number);
+    let mut instances = ComponentInstanceSection::new();
+    instances.export_items([("go", ComponentExportKind::Func, 0)]);
+    component.section(&instances);
     let mut exports = ComponentExportSection::new();
-    for number in 0..count {
-        exports.export(format!("f{number}"), ComponentExportKind::Func, 0, None);
+    for interface in ["a:b/time", "c:d/time"] {
+        exports.export(interface, ComponentExportKind::Instance, 0, None);
     }
     component.section(&exports);
     component.finish()
@@ -121,6 +145,18 @@ async fn serve(bytes: &[u8]) -> TestServer {
     let builder =
         super::builder("function_time").provider("large", |grant, _| grant.tools = ToolGrant::All);
     builder.file("large.wasm", bytes).start().await
+}
+
+#[tokio::test]
+async fn one_of_two_functions_whose_tools_have_the_same_name_is_served() {
+    let server = serve(&same_names()).await;
+    let notes = omitted(&server, "large");
+    let note = notes.iter().find(|note| note.contains("`time_go`"));
+    let note = note.unwrap_or_else(|| panic!("{notes:#?}"));
+    assert!(note.contains("rename one of the interfaces"), "{note}");
+    let server = HttpTestServer::serve(server, crate::support::http_server::config()).await;
+    let result = call(&server, "time_go", json!({ "value": 1 })).await;
+    assert_eq!(result["content"], json!([]), "{result}");
 }
 
 #[tokio::test]
