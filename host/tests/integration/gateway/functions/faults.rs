@@ -16,11 +16,15 @@ use crate::support::harness::TestServer;
 use crate::support::http_server::HttpTestServer;
 
 async fn start(lifetime: GuestLifetime) -> HttpTestServer {
+    start_with(lifetime, Duration::from_secs(30)).await
+}
+
+async fn start_with(lifetime: GuestLifetime, cpu_time: Duration) -> HttpTestServer {
     let builder = TestServer::builder("function_faults").provider("function_faults", |grant, _| {
         grant.tools = ToolGrant::All;
         grant.guests = lifetime;
         grant.limits.timeout = Duration::from_secs(6);
-        grant.limits.cpu_time = Duration::from_millis(50);
+        grant.limits.cpu_time = cpu_time;
         grant.limits.result = 4 << 20;
         grant.limits.memory = 256 << 20;
     });
@@ -32,7 +36,6 @@ async fn a_function_that_fails_has_the_limits_of_any_call() {
     let server = start(GuestLifetime::Fresh).await;
     for (name, arguments, expected) in [
         ("trap", json!({}), "it trapped"),
-        ("spin", json!({}), "it exceeded its CPU time of 50ms"),
         ("sleep", json!({}), "it did not respond within 6s"),
         (
             "long-text",
@@ -52,6 +55,17 @@ async fn a_function_that_fails_has_the_limits_of_any_call() {
     // This fits into the limit of a call, but not into a structured result.
     let large = call(&server, "long-text", json!({ "bytes": 2 << 20 })).await;
     assert_eq!(large["content"][0]["text"].as_str().unwrap().len(), 2 << 20);
+}
+
+#[tokio::test]
+async fn a_function_that_computes_without_an_end_is_stopped() {
+    let server = start_with(GuestLifetime::Fresh, Duration::from_millis(50)).await;
+    let result = call(&server, "spin", json!({})).await.to_string();
+    assert!(
+        result.contains("it exceeded its CPU time of 50ms"),
+        "{result}"
+    );
+    assert_eq!(text(&server, "fine", json!({})).await, "1");
 }
 
 #[tokio::test]
