@@ -77,16 +77,11 @@ impl Client {
     pub async fn read_with_progress(
         &mut self,
         uri: &str,
-        mut on_progress: impl FnMut(Progress) -> ControlFlow<()> + Send,
+        on_progress: impl FnMut(Progress) -> ControlFlow<()> + Send,
     ) -> Result<ReadResult, ClientError> {
-        let token = self.last_id.saturating_add(1);
-        let params = json!({ "uri": uri, "_meta": { "progressToken": token } });
-        let mut on_message = |message: &ServerMessage| match message.progress(token) {
-            Some(progress) => on_progress(progress),
-            None => ControlFlow::Continue(()),
-        };
-        self.send_request_with("resources/read", params, Some(uri), &mut on_message)
-            .await
+        self.exchange_with_progress("resources/read", json!({ "uri": uri }), uri, on_progress)
+            .await?
+            .result("resources/read")
     }
 
     /// Reads a resource unless its current version is `version`. None if it is the current version.
@@ -220,24 +215,31 @@ impl Client {
         params: Value,
         name: Option<&str>,
     ) -> Result<T, ClientError> {
-        self.send_request_with(method, params, name, &mut ignore_message)
-            .await
-    }
-
-    async fn send_request_with<T: DeserializeOwned>(
-        &mut self,
-        method: &str,
-        params: Value,
-        name: Option<&str>,
-        on_message: OnMessage<'_>,
-    ) -> Result<T, ClientError> {
-        self.exchange(method, params, name, on_message)
+        self.exchange(method, params, name, &mut ignore_message)
             .await?
             .result(method)
     }
 
+    /// Sends a request about this name, and calls `on_progress` with each progress report before the answer.
+    pub(super) async fn exchange_with_progress(
+        &mut self,
+        method: &str,
+        mut params: Value,
+        name: &str,
+        mut on_progress: impl FnMut(Progress) -> ControlFlow<()> + Send,
+    ) -> Result<ServerMessage, ClientError> {
+        let token = self.last_id.saturating_add(1);
+        params["_meta"]["progressToken"] = json!(token);
+        let mut on_message = |message: &ServerMessage| match message.progress(token) {
+            Some(progress) => on_progress(progress),
+            None => ControlFlow::Continue(()),
+        };
+        self.exchange(method, params, Some(name), &mut on_message)
+            .await
+    }
+
     /// Sends a request and returns the message that answers it.
-    pub(super) async fn exchange(
+    async fn exchange(
         &mut self,
         method: &str,
         params: Value,

@@ -7,7 +7,6 @@ use serde_json::{Map, Value, json};
 use super::connection::Client;
 use super::era::CAPABILITIES_KEY;
 use super::error::ClientError;
-use super::message::ServerMessage;
 use super::results::{Answer, Progress, ToolResult};
 
 /// A call of a tool.
@@ -47,11 +46,11 @@ impl ToolCall {
         self
     }
 
-    fn params(&self, progress_token: u64) -> Value {
+    fn params(&self) -> Value {
         let mut params = json!({
             "name": self.name,
             "arguments": self.arguments,
-            "_meta": { "progressToken": progress_token, CAPABILITIES_KEY: self.capabilities },
+            "_meta": { CAPABILITIES_KEY: self.capabilities },
         });
         if !self.responses.is_empty() {
             params["inputResponses"] = json!(self.responses);
@@ -88,20 +87,10 @@ impl Client {
     pub async fn call_tool_with(
         &mut self,
         call: &ToolCall,
-        mut on_progress: impl FnMut(Progress) -> ControlFlow<()> + Send,
+        on_progress: impl FnMut(Progress) -> ControlFlow<()> + Send,
     ) -> Result<Answer<ToolResult>, ClientError> {
-        let token = self.last_id.saturating_add(1);
-        let mut on_message = |message: &ServerMessage| match message.progress(token) {
-            Some(progress) => on_progress(progress),
-            None => ControlFlow::Continue(()),
-        };
-        self.exchange(
-            "tools/call",
-            call.params(token),
-            Some(&call.name),
-            &mut on_message,
-        )
-        .await?
-        .answer("tools/call")
+        self.exchange_with_progress("tools/call", call.params(), &call.name, on_progress)
+            .await?
+            .answer("tools/call")
     }
 }

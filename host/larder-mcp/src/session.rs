@@ -53,7 +53,7 @@ pub(super) struct Sessions<W = Subscriptions> {
 
 struct Table<W> {
     open: HashMap<String, Arc<Session<W>>>,
-    /// Sessions of earlier runs of the server that were not used in this process.
+    /// The stored sessions of earlier runs of the server. No client has used them since the start.
     stored: HashMap<SessionKey, EarlierSession>,
 }
 

@@ -18,7 +18,7 @@ const CONDITIONS: &[&str] = &[
 /// What only Linux has. Tests may use it.
 const LINUX_ONLY: &[&str] = &["\"/proc/", "os::linux", "openat2", "OFlags::PATH", "libc::"];
 
-/// The lines of a crate, with their places, that distinguish operating systems or work only on Linux.
+/// Returns each line of a crate that distinguishes operating systems or works only on Linux, with its place.
 pub(crate) fn distinctions(folder: &Path) -> Vec<String> {
     let mut found = lines_with(&folder.join("Cargo.toml"), CONDITIONS, false);
     for path in super::sources(&folder.join("src")) {

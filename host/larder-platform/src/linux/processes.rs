@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::process::{Resource, Signal, set_parent_process_death_signal};
 
-/// The resource whose limit limits the memory of a process. `None` if the system enforces no such limit.
+/// The resource that `setrlimit` limits to bound the memory of a process. `None` if the system has no such limit.
 pub const MEMORY_RESOURCE: Option<Resource> = Some(Resource::As);
 
 /// Returns the path of the running program. The path leads to the running version even if the file was replaced.

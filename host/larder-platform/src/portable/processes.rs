@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use rustix::process::Resource;
 
-/// The resource whose limit limits the memory of a process. `None` if the system enforces no such limit.
+/// The resource that `setrlimit` limits to bound the memory of a process. `None` if the system has no such limit.
 pub const MEMORY_RESOURCE: Option<Resource> = None;
 
 /// Returns the path of the running program. If the file was replaced, the path leads to the new version.
