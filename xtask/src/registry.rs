@@ -10,7 +10,7 @@ use anyhow::{Context as _, Result};
 
 use crate::book;
 use crate::linted_build::linted;
-use crate::run::{self, Output, command, target};
+use crate::run::{Output, command, target};
 use crate::step::Outcome;
 use crate::test_log::count_tests;
 use crate::tools;
@@ -82,14 +82,11 @@ fn tests(filter: &str) -> Command {
             "registry::",
         ]);
     }
-    let profile = if run::in_ci() { "ci" } else { "default" };
     linted(&[
         "nextest",
         "run",
         "--workspace",
         "--no-fail-fast",
-        "--profile",
-        profile,
         "-E",
         filter,
     ])

@@ -5,7 +5,7 @@ use anyhow::Result;
 use crate::linted_build::{build_server, linted};
 use crate::run::{self, Output, cargo};
 use crate::step::{Outcome, Step, Weight};
-use crate::test_log::{count_tests, flaky_tests};
+use crate::test_log::count_tests;
 use crate::{
     book, clients, conformance, demo, deny, examples, features, first_command, frameworks,
     languages, lints, packaging, page, platforms, plugins, providers, random_answers, registry,
@@ -161,15 +161,7 @@ fn host_tests(output: &Output) -> Result<Outcome> {
     // If NATS cannot be installed, the tests of larder-cluster skip the parts that need it.
     tools::debian_package(output, "nats-server", "nats-server")?;
     if tools::has_nextest() {
-        let profile = if run::in_ci() { "ci" } else { "default" };
-        let mut tests = linted(&[
-            "nextest",
-            "run",
-            "--workspace",
-            "--no-fail-fast",
-            "--profile",
-            profile,
-        ]);
+        let mut tests = linted(&["nextest", "run", "--workspace", "--no-fail-fast"]);
         // The step `registry` runs the other tests.
         output.run(tests.args(["-E", &format!("not ({})", registry::TESTS)]))?;
         output.run(&mut linted(&["test", "--workspace", "--doc"]))?;
@@ -177,9 +169,7 @@ fn host_tests(output: &Output) -> Result<Outcome> {
         output.run(&mut linted(&["test", "--workspace", "--no-fail-fast"]))?;
     }
     let log = output.contents();
-    Ok(Outcome::PassedWithNote(
-        count_tests(&log) + &flaky_tests(&log),
-    ))
+    Ok(Outcome::PassedWithNote(count_tests(&log)))
 }
 
 /// Quick checks after an edit: formatting, lints and unit tests of the host.

@@ -12,7 +12,6 @@ use crate::run::{create_new_state, free_disk_gib, in_ci};
 use crate::step::{Step, Weight};
 use crate::step_process::{self, Status, StepResult};
 use crate::steps::{RELEASE_STEPS, STEPS, all_steps};
-use crate::test_log::FAILED_ONCE;
 use crate::timings;
 
 /// The name that selects the steps of a release.
@@ -60,9 +59,6 @@ fn warn_about_disk_space() {
         );
     }
 }
-
-/// A step is tried again if it took at most this long. Longer steps try each of their tests again.
-const MAX_REPEATED: Duration = Duration::from_secs(300);
 
 /// Number of steps that run at the same time.
 const WORKERS: usize = 2;
@@ -176,7 +172,7 @@ fn run_step(step: &'static Step, unmet: Option<String>) -> StepResult {
     let start = Instant::now();
     let mut result = match unmet {
         Some(unmet) => StepResult::new(step.name, Status::Skipped, unmet),
-        None => run_with_retry(|| step_process::run_in_process(step), in_ci()),
+        None => step_process::run_in_process(step),
     };
     result.wall_time = start.elapsed();
     let label = match result.status {
@@ -194,26 +190,6 @@ fn run_step(step: &'static Step, unmet: Option<String>) -> StepResult {
     result
 }
 
-/// Runs a step again if it fails soon: in CI, one delay of a busy machine must not discard the work of an hour. The
-/// report names each step that passes only at the second attempt, because such a step has an error.
-fn run_with_retry(run: impl Fn() -> StepResult, may_retry: bool) -> StepResult {
-    let start = Instant::now();
-    let first = run();
-    if !may_retry || !matches!(first.status, Status::Failed) || start.elapsed() > MAX_REPEATED {
-        return first;
-    }
-    print_log(&first.log_end);
-    println!("{:<26} is tried again: {}", first.step, first.note);
-    let second = run();
-    match second.status {
-        Status::Failed => second,
-        _ => StepResult {
-            note: format!("{}{FAILED_ONCE}{}", second.note, first.note),
-            ..second
-        },
-    }
-}
-
 fn print_log(lines: &str) {
     for line in lines.lines() {
         println!("  | {line}");
@@ -226,15 +202,6 @@ fn summary(results: &[StepResult]) -> ExitCode {
     let failed = count(|status| matches!(status, Status::Failed));
     let passed = count(|status| matches!(status, Status::Passed));
     let skipped = count(|status| matches!(status, Status::Skipped));
-    for result in results
-        .iter()
-        .filter(|result| result.note.contains(FAILED_ONCE))
-    {
-        println!(
-            "\npassed at the second attempt: {}: {}",
-            result.step, result.note
-        );
-    }
     for result in results
         .iter()
         .filter(|result| matches!(result.status, Status::Failed))
@@ -350,30 +317,6 @@ mod tests {
         assert_eq!(ready(&state), ["clippy", "node", "demo"]);
         state.running = vec![step("rustdoc")];
         assert_eq!(ready(&state), ["node", "demo"]);
-    }
-
-    #[test]
-    fn a_step_that_failed_once_is_named() {
-        use std::sync::atomic::{AtomicU32, Ordering};
-        static RUNS: AtomicU32 = AtomicU32::new(0);
-        let result = |status, note: &str| StepResult::new("x", status, note.to_owned());
-        let flaky = || match RUNS.fetch_add(1, Ordering::Relaxed) {
-            0 => result(Status::Failed, "too slow"),
-            _ => result(Status::Passed, "3 checks"),
-        };
-        let retried = run_with_retry(flaky, true);
-        assert_eq!(retried.status, Status::Passed);
-        assert!(
-            retried.note.starts_with("3 checks; failed once: too slow"),
-            "{}",
-            retried.note
-        );
-        assert_eq!(
-            run_with_retry(|| result(Status::Failed, "broken"), true).status,
-            Status::Failed
-        );
-        RUNS.store(0, Ordering::Relaxed);
-        assert_eq!(run_with_retry(flaky, false).status, Status::Failed);
     }
 
     #[test]

@@ -1,10 +1,5 @@
 //! Reads the log of a test run.
 
-use std::collections::BTreeSet;
-
-/// The text before the tests or the error in the note of a step that passed only at the second attempt.
-pub(crate) const FAILED_ONCE: &str = "; failed once: ";
-
 /// Adds up the summary lines of the test binaries and of nextest.
 pub(crate) fn count_tests(log: &str) -> String {
     let number = |line: &str, word: &str| {
@@ -23,32 +18,9 @@ pub(crate) fn count_tests(log: &str) -> String {
     format!("{} tests, {} ignored", sum(" passed"), sum(" ignored"))
 }
 
-/// Returns the names of the tests that passed only at the second attempt.
-pub(crate) fn flaky_tests(log: &str) -> String {
-    let names: BTreeSet<_> = log
-        .lines()
-        .filter(|line| line.trim_start().starts_with("FLAKY "))
-        .filter_map(|line| line.rsplit(' ').next())
-        .collect();
-    let names: Vec<_> = names.into_iter().collect();
-    if names.is_empty() {
-        String::new()
-    } else {
-        format!("{FAILED_ONCE}{}", names.join(", "))
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{count_tests, flaky_tests};
-
-    #[test]
-    fn names_tests_that_failed_once() {
-        let log =
-            "        PASS [   0.1s] (1/2) a::b one\n   FLAKY 2/2 [   0.2s] (2/2) a::b two::three\n";
-        assert_eq!(flaky_tests(log), "; failed once: two::three");
-        assert_eq!(flaky_tests("PASS [   0.1s] a::b one"), "");
-    }
+    use super::count_tests;
 
     #[test]
     fn adds_up_the_tests_of_all_binaries() {
