@@ -236,6 +236,9 @@ fn too_large(schema: &str) -> impl Fn(TooLarge) -> String {
 fn check_interface(interface: Option<&str>) -> Result<(), String> {
     let package = interface.and_then(|interface| interface.split_once(':'));
     match package {
+        Some(("wasi", rest)) if rest.starts_with("http/") => Err(
+            "it handles HTTP requests, which is not supported yet: export what it does as functions of an interface of your own".into(),
+        ),
         Some(("wasi", _)) => Err(
             "the interfaces of WASI are called by hosts and are no tools: export an interface of your own".into(),
         ),

@@ -23,7 +23,7 @@ fn versions_only() -> Config {
     }
 }
 
-fn reads_only() -> Config {
+pub(crate) fn reads_only() -> Config {
     Config {
         version_interval: NEVER,
         read_interval: Some(Duration::from_millis(20)),
@@ -53,7 +53,7 @@ fn granted(
 }
 
 /// Watches these URIs, and waits until the change detector knows the content of all of them.
-async fn watch_uris(server: &TestServer, config: Config, uris: &[&str]) -> Watch {
+pub(crate) async fn watch_uris(server: &TestServer, config: Config, uris: &[&str]) -> Watch {
     let watch = server
         .gateway
         .watch(anonymous_call().caller.as_ref().unwrap());
@@ -80,7 +80,7 @@ async fn within<T>(future: impl Future<Output = T>) -> T {
 }
 
 /// Waits for the next changes.
-async fn next_changes(watch: &Watch) -> Vec<String> {
+pub(crate) async fn next_changes(watch: &Watch) -> Vec<String> {
     let show = |change: &Change| match change {
         Change::List => "the list".to_owned(),
         Change::Tools | Change::Prompts => panic!("nothing offers tools or prompts"),

@@ -327,3 +327,31 @@ fn integer_number(integer: Integer, number: Option<i128>) -> Result<Val, Argumen
     let (min, max) = integer.range();
     converted.ok_or_else(|| expected(&format!("an integer from {min} to {max}")))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_number_of_values_is_limited() {
+        let mut types = TypeTable::default();
+        let byte = types.add(Type::Integer(Integer::U8));
+        let small = types.add(Type::Integer(Integer::S8));
+        let bytes = types.add(Type::List(byte));
+        let numbers = types.add(Type::List(small));
+        let check = |ty, value: Value| {
+            let name = "value".to_owned();
+            let arguments = Value::Object(Map::from_iter([(name.clone(), value)]));
+            values(&types, &[Parameter { name, ty }], &arguments).map_err(|error| error.to_string())
+        };
+        // The list is a value too.
+        let items = |count| Value::Array(vec![Value::from(1); count]);
+        assert!(check(numbers, items(MAX_VALUES - 1)).is_ok());
+        let error = "/value/262143: the arguments have more than 262144 values";
+        assert_eq!(check(numbers, items(MAX_VALUES)), Err(error.to_owned()));
+        let base64 = |count: usize| Value::from("AAAA".repeat(count / 3));
+        assert!(check(bytes, base64(MAX_VALUES - 1)).is_ok());
+        let error = "/value: the arguments have more than 262144 values";
+        assert_eq!(check(bytes, base64(MAX_VALUES + 2)), Err(error.to_owned()));
+    }
+}

@@ -202,6 +202,39 @@ async fn functions_beyond_the_limit_are_reported() {
     );
 }
 
+/// The type of a schema whose size doubles with each level.
+fn nested_results(types: &mut ComponentTypeSection, levels: u32) -> ComponentValType {
+    let mut ty = ComponentValType::Primitive(PrimitiveValType::U32);
+    for level in 0..levels {
+        types.defined_type().result(Some(ty), Some(ty));
+        ty = ComponentValType::Type(level);
+    }
+    ty
+}
+
+#[tokio::test]
+async fn the_schemas_of_all_functions_have_a_limit() {
+    // Each of the schemas fits, and together they have more than 8 MiB.
+    let levels = 7;
+    let bytes = many_functions(900, levels as usize + 1, |types| {
+        nested_results(types, levels)
+    });
+    let server = serve(&bytes).await;
+    let notes = omitted(&server, "large");
+    assert!(
+        notes[0]
+            .ends_with("the schemas of all functions have more than 8 MiB: split the component"),
+        "{notes:#?}"
+    );
+    let server = HttpTestServer::serve(server, crate::support::http_server::config()).await;
+    let mut value = json!(1);
+    for _ in 0..levels {
+        value = json!({ "tag": "ok", "val": value });
+    }
+    let result = call(&server, "f0", json!({ "value": value })).await;
+    assert_eq!(result["content"], json!([]), "{result}");
+}
+
 #[tokio::test]
 async fn types_that_are_too_deep_or_too_large_are_refused() {
     // A record of one number is passed as this number.
@@ -222,15 +255,7 @@ async fn types_that_are_too_deep_or_too_large_are_refused() {
         server.rejection_reason("large.wasm"),
         "none of its functions can be a tool: the function `f0`: its parameter `value` is nested more than 20 levels deep: use simpler types"
     );
-    // Each level doubles the size of the schema.
-    let wide = many_functions(2, 13, |types| {
-        let mut ty = ComponentValType::Primitive(PrimitiveValType::U32);
-        for level in 0..12 {
-            types.defined_type().result(Some(ty), Some(ty));
-            ty = ComponentValType::Type(level);
-        }
-        ty
-    });
+    let wide = many_functions(2, 13, |types| nested_results(types, 12));
     let server = serve(&wide).await;
     let reason = server.rejection_reason("large.wasm");
     assert!(

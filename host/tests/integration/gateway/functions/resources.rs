@@ -6,6 +6,7 @@ use larder_model::policy::{FunctionResource, ToolGrant};
 use serde_json::json;
 
 use super::omitted;
+use crate::changes::change_detector::{next_changes, reads_only, watch_uris};
 use crate::support::harness::{TestServer, TestServerBuilder};
 use crate::support::http_server::HttpTestServer;
 
@@ -63,6 +64,17 @@ async fn values_of_uris_are_converted_to_the_types_of_parameters() {
         error.contains(r#"the variable `b`: expected a number, found \"many\""#),
         "{error}"
     );
+}
+
+#[tokio::test]
+async fn watchers_receive_changes_of_what_a_function_returns() {
+    let server = with_resource("function_time", "clock:now", "time_get-current-time")
+        .start()
+        .await;
+    let watch = watch_uris(&server, reads_only(), &["clock:now"]).await;
+    assert_eq!(next_changes(&watch).await, ["clock:now"]);
+    assert_eq!(next_changes(&watch).await, ["clock:now"]);
+    server.drain.finish(Duration::from_secs(10)).await;
 }
 
 #[tokio::test]
