@@ -11,6 +11,8 @@ pub struct IndexStatus {
     pub documents: u64,
     /// The bytes of the text of these resources.
     pub bytes: u64,
+    /// The limit of the bytes of all providers of the team.
+    pub max_bytes: u64,
     /// The number of resources that have to be read.
     pub pending: u64,
     /// Why the index is not complete.
@@ -22,6 +24,7 @@ impl IndexStatus {
         Self {
             documents: progress.documents,
             bytes: progress.bytes,
+            max_bytes: progress.max_bytes,
             pending: progress.pending,
             error: progress.error.clone(),
         }

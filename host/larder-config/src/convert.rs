@@ -40,7 +40,7 @@ pub use self::auth::{validate_scope, validate_token_name};
 use self::team::GlobalSettings;
 #[cfg(not(feature = "registry"))]
 use self::{without_registries as registries, without_registries as trust};
-use super::file::{self, File, Watch};
+use super::file::{self, File, Search, Watch};
 use super::parser::Source;
 use super::value::{HumanDuration, function_settings};
 use super::{Config, Diagnostic, Env, Overrides, ParseContext, SecretFiles};
@@ -48,6 +48,7 @@ use larder_core::change_detector;
 use larder_mcp as endpoint;
 use larder_model::name::{StateName, TeamName, Teams};
 use larder_model::policy::{GrantRequest, Limits, OwnFiles};
+use larder_model::text_index;
 use larder_sandbox as sandbox;
 
 pub(super) fn convert(
@@ -83,7 +84,14 @@ pub(super) fn convert(
         audit: conversion.audit(&file.audit),
         telemetry: conversion.telemetry(&file.telemetry),
         cluster,
-        gateway: server::gateway(&file.server, &file.cache, is_private, shared_teams),
+        gateway: server::gateway(
+            &file.server,
+            &file.cache,
+            &file.search,
+            is_private,
+            shared_teams,
+        ),
+        text_index: text_index(&file.search),
         watched_uris: count(file.server.watched_uris, 1_000) as usize,
         change_detector: change_detector(&file.watch),
         sandbox: sandbox::Config {
@@ -190,6 +198,14 @@ pub(super) fn grant_request(
 
 fn count(raw: Option<NonZeroU32>, default: u32) -> u32 {
     raw.map_or(default, NonZeroU32::get)
+}
+
+fn text_index(search: &Search) -> text_index::Limits {
+    let default = text_index::Limits::default();
+    text_index::Limits {
+        bytes: search.max_bytes.map_or(default.bytes, |size| size.0),
+        ..default
+    }
 }
 
 fn time(raw: Option<HumanDuration>, seconds: u64) -> Duration {

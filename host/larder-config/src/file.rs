@@ -50,6 +50,7 @@ pub(super) struct File {
     pub(super) telemetry: Telemetry,
     pub(super) cluster: Cluster,
     pub(super) cache: Cache,
+    pub(super) search: Search,
     pub(super) watch: Watch,
     pub(super) limits: Limits,
     pub(super) compiler: Compiler,
@@ -261,6 +262,13 @@ pub(super) enum Requests {
 pub(super) struct Cache {
     pub(super) bytes: Option<ByteSize<usize>>,
     pub(super) entries: Option<u32>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Search {
+    pub(super) max_bytes: Option<ByteSize<u64>>,
+    pub(super) timeout: Option<HumanDuration>,
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -37,6 +37,7 @@ use larder_mcp::{self as endpoint, ListenAddress};
 use larder_model::name::TeamName;
 use larder_model::policy::Quota;
 use larder_model::resource::Caller;
+use larder_model::text_index;
 use larder_runtime::file_fingerprint::FileFingerprint;
 use larder_sandbox as sandbox;
 
@@ -96,6 +97,8 @@ pub struct Config {
     pub endpoint: endpoint::Config,
     /// The gateway: paging, instructions and the response cache.
     pub gateway: gateway::Config,
+    /// The limits of the full-text index of each team.
+    pub text_index: text_index::Limits,
     /// The maximum number of URIs that one client may watch.
     pub watched_uris: usize,
     /// How often watched URIs are checked for changes.

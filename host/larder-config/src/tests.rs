@@ -356,7 +356,7 @@ hosts = ["*", { host = "x", methods = [] }, "ok.example.org/path"]
 env = ["NO_SUCH"]
 "#,
         expect![[r#"
-            larder.toml:3: colour: unknown field `colour`, expected one of `plugins`, `state_dir`, `state_name`, `approve`, `trust`, `registries`, `server`, `auth`, `admin`, `audit`, `telemetry`, `cluster`, `cache`, `watch`, `limits`, `compiler`, `provider`, `team`, `secret`, `stdio`, `client`
+            larder.toml:3: colour: unknown field `colour`, expected one of `plugins`, `state_dir`, `state_name`, `approve`, `trust`, `registries`, `server`, `auth`, `admin`, `audit`, `telemetry`, `cluster`, `cache`, `search`, `watch`, `limits`, `compiler`, `provider`, `team`, `secret`, `stdio`, `client`
             larder.toml:6: server.listen: `example.com:80` is not an address: write an IP address and a port, such as "127.0.0.1:7878", or a Unix socket, such as "unix:/run/larder.sock"
             larder.toml:7: server.page_size: invalid type: string, expected a whole number, or a table with `resources` and `templates`
             larder.toml:8: server.shutdown_grace: `soon` is not a duration: write a number and a unit, such as "10s", "250ms" or "1m 30s"

@@ -21,6 +21,7 @@ mod view;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 
@@ -63,6 +64,8 @@ pub struct Config {
     pub private: bool,
     /// The teams of callers who have several teams, in the order in which the teams take precedence.
     pub shared_teams: Vec<Teams>,
+    /// How long a search waits for providers.
+    pub search_timeout: Duration,
 }
 
 /// Maximum number of items on one page of each list; 0 for no limit.
@@ -275,7 +278,7 @@ impl Gateway {
             instructions: (!all.is_empty()).then(|| all.join("\n\n")),
             // The next reconcile pass may change the instructions, and clients are not notified of that.
             freshness: Freshness {
-                ttl: std::time::Duration::ZERO,
+                ttl: Duration::ZERO,
                 ..self.max_freshness()
             },
         }

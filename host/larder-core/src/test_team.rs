@@ -48,6 +48,7 @@ impl TestTeam {
             },
             private: false,
             shared_teams: vec![],
+            search_timeout: std::time::Duration::from_secs(1),
         };
         Self {
             gateway: Gateway::new(config, [(reader.clone(), sender)]),

@@ -133,6 +133,9 @@ impl Usage {
     }
 }
 
+/// Number of documents of an index that a search can find.
+pub const MAX_DOCUMENTS: u64 = 250_000;
+
 /// Limits of one index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
@@ -147,7 +150,7 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            documents: 100_000,
+            documents: MAX_DOCUMENTS,
             bytes: 256 << 20,
             document_bytes: 1 << 20,
         }

@@ -5,16 +5,30 @@ use std::sync::Arc;
 
 use larder_model::name::TeamName;
 use larder_model::state_key::StateKey;
-use larder_model::text_index::TextIndex;
+use larder_model::text_index::{Limits, TextIndex};
 
 /// The parts that the indexes of all teams share.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct TextIndexes {
     #[cfg(feature = "search")]
     thread: larder_search::IndexThread,
+    #[cfg(feature = "search")]
+    limits: Limits,
 }
 
 impl TextIndexes {
+    /// Creates the shared parts. Each index has these limits.
+    #[cfg(feature = "search")]
+    pub(crate) fn new(limits: Limits) -> Self {
+        let thread = larder_search::IndexThread::default();
+        Self { thread, limits }
+    }
+
+    #[cfg(not(feature = "search"))]
+    pub(crate) fn new(_limits: Limits) -> Self {
+        Self {}
+    }
+
     /// Returns the index of a team, in the state folder. Blocks the calling thread.
     #[cfg(feature = "search")]
     pub(crate) fn of_team(
@@ -24,12 +38,9 @@ impl TextIndexes {
         team: &TeamName,
     ) -> Option<Arc<dyn TextIndex>> {
         let folder = larder_search::folder_of(state, key, team);
-        let limits = larder_model::text_index::Limits::default();
-        Some(Arc::new(larder_search::TantivyIndex::new(
-            folder,
-            limits,
-            self.thread.clone(),
-        )))
+        let thread = self.thread.clone();
+        let index = larder_search::TantivyIndex::new(folder, self.limits, thread);
+        Some(Arc::new(index))
     }
 
     #[cfg(not(feature = "search"))]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::connections::ConnectionLimits;
 use super::socket::WrittenAt;
 use super::{Conversion, count, log_filter, time};
-use crate::file::{self, Cache, Server};
+use crate::file::{self, Cache, Search, Server};
 use crate::{Log, LogFormat, Overrides};
 use larder_core::gateway;
 use larder_mcp::{self as endpoint, ListenAddress};
@@ -19,6 +19,7 @@ const STALL_TIMEOUT: Duration = Duration::from_secs(30);
 pub(super) fn gateway(
     server: &Server,
     cache: &Cache,
+    search: &Search,
     private: bool,
     shared_teams: Vec<Teams>,
 ) -> gateway::Config {
@@ -34,6 +35,7 @@ pub(super) fn gateway(
         },
         private,
         shared_teams,
+        search_timeout: time(search.timeout, 1),
     }
 }
 

@@ -49,6 +49,7 @@ impl Config {
             admin: merge.admin(&self.admin, fresh.admin),
             endpoint: merge.endpoint(&self.endpoint, fresh.endpoint, self.is_over_stdio),
             gateway: merge_gateway(&self.gateway, fresh.gateway),
+            text_index: merge.keep("search.max_bytes", &self.text_index, fresh.text_index),
             watched_uris: merge.keep(
                 "server.watched_uris",
                 &self.watched_uris,
@@ -264,5 +265,6 @@ fn merge_gateway(running: &gateway::Config, fresh: gateway::Config) -> gateway::
         // A server that requires credentials never stops requiring them.
         private: running.private || fresh.private,
         shared_teams: fresh.shared_teams,
+        search_timeout: fresh.search_timeout,
     }
 }

@@ -45,6 +45,7 @@ fn reload_separates_immediate_changes_from_those_that_need_a_restart() {
         ("watch.version_interval = '9s'", "watch"),
         ("watch.read_interval = '0'", "watch"),
         ("compiler.cpu_time = '9s'", "compiler"),
+        ("search.max_bytes = '1MiB'", "search.max_bytes"),
         ("server.listen = '127.0.0.1:9'", "server.listen"),
         ("server.log.format = 'json'", "server.log.format"),
         ("server.sessions = 3", "server.sessions"),
@@ -64,15 +65,16 @@ fn reload_separates_immediate_changes_from_those_that_need_a_restart() {
     }
     let applied = reload(
         "",
-        "cache.entries = 3\nserver.page_size = 3\nserver.hosts = ['a.example']",
+        "cache.entries = 3\nsearch.timeout = '3s'\nserver.page_size = 3\nserver.hosts = ['a.example']",
     );
     assert!(applied.needs_restart.is_empty());
     assert_eq!(
         (
             applied.config.gateway.cache.entries,
+            applied.config.gateway.search_timeout.as_secs(),
             applied.config.endpoint.hosts.len()
         ),
-        (3, 1)
+        (3, 3, 1)
     );
     let teams = "[team.a]\nplugins = 'docs'\n";
     let added = reload(teams, &format!("{teams}[team.b]\nplugins = 'plugins'\n"));

@@ -76,15 +76,16 @@ impl Gateway {
             limit: MAX_RESULTS,
             ..query.clone()
         };
-        let calls = SearchCalls::new(call, &whole, self.memory());
-        let (answers, matches) =
-            tokio::join!(calls.run(&view), self.search_indexes(&view, &query.text));
+        let time = self.state.load().config.search_timeout;
+        let calls = SearchCalls::new(call, &whole, self.memory(), time);
+        let of_indexes = self.search_indexes(&view, &query.text, time);
+        let (answers, matches) = tokio::join!(calls.run(&view), of_indexes);
         let filter = CompiledFilter::new(Filter {
             text: None,
             ..filter_of(query)
         });
         let ranking = Ranking::new(view, &query.text, filter, answers);
-        let ranking = self.rank(ranking, matches).await;
+        let ranking = self.rank(ranking, matches, time).await;
         let merge = move || ranking.merge();
         let merged = self.low_priority_threads.run(merge).await;
         Ok(page(merged, start, query))

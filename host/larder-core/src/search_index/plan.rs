@@ -1,4 +1,4 @@
-//! Compares the list of a provider with what is stored of the provider.
+//! Compares a page of the list of a provider with what is stored of the provider.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -15,15 +15,6 @@ const MODIFIED: &str = "modified ";
 const READ: &str = "read ";
 /// The content cannot be read without a caller. One of the other prefixes follows.
 const NEEDS_CALLER: &str = "needs-caller ";
-
-/// What has to be done for one provider.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Plan {
-    /// The resources that have to be read.
-    pub(super) reads: VecDeque<PlannedRead>,
-    /// The stored documents that are not listed any more.
-    pub(super) removed: Vec<Uri>,
-}
 
 /// A resource to read.
 #[derive(Debug, PartialEq, Eq)]
@@ -50,28 +41,22 @@ pub(super) struct Situation<'a> {
     pub(super) is_full: bool,
 }
 
-impl Plan {
-    /// Returns what has to be done. `entries` are the entries that belong to the provider.
-    pub(super) fn new<'a>(
-        entries: impl Iterator<Item = &'a Entry>,
-        known: &HashMap<Uri, KnownDocument>,
-        situation: &Situation<'_>,
-    ) -> Self {
-        let mut listed = HashSet::new();
-        let mut reads = VecDeque::new();
-        for entry in entries.filter(|entry| may_be_text(entry)) {
-            if listed.insert(&entry.uri) {
-                reads.extend(planned_read(entry, known.get(&entry.uri), situation));
-            }
+/// Returns the resources of one page of a list that have to be read. Removes the listed resources from `unlisted`, which
+/// contains the stored documents of the provider at the beginning of the list. `entries` belong to the provider.
+pub(super) fn planned_reads<'a>(
+    entries: impl Iterator<Item = &'a Entry>,
+    unlisted: &mut HashMap<Uri, KnownDocument>,
+    situation: &Situation<'_>,
+) -> VecDeque<PlannedRead> {
+    let mut listed = HashSet::new();
+    let mut reads = VecDeque::new();
+    for entry in entries.filter(|entry| may_be_text(entry)) {
+        if listed.insert(&entry.uri) {
+            let known = unlisted.remove(&entry.uri);
+            reads.extend(planned_read(entry, known.as_ref(), situation));
         }
-        let mut removed: Vec<_> = known
-            .keys()
-            .filter(|uri| !listed.contains(uri))
-            .cloned()
-            .collect();
-        removed.sort();
-        Self { reads, removed }
     }
+    reads
 }
 
 fn planned_read(
@@ -181,7 +166,9 @@ mod tests {
         known: &HashMap<Uri, KnownDocument>,
         situation: &Situation<'_>,
     ) -> (String, String) {
-        let Plan { reads, removed } = Plan::new(entries.iter(), known, situation);
+        let mut unlisted = known.clone();
+        let reads = planned_reads(entries.iter(), &mut unlisted, situation);
+        let removed = unlisted.keys();
         let join = |uris: Vec<&Uri>| {
             uris.into_iter()
                 .map(Uri::as_str)
@@ -190,7 +177,7 @@ mod tests {
         };
         (
             join(reads.iter().map(|read| &read.uri).collect()),
-            join(removed.iter().collect()),
+            join(removed.collect()),
         )
     }
 
@@ -236,15 +223,19 @@ mod tests {
         );
         check(situation(&none, &read, false), "x:changed x:asked x:new");
         check(situation(&updated, &read, true), "x:same x:changed x:asked");
-        let plan = Plan::new(entries.iter(), &stored, &situation(&none, &none, false));
-        let unversioned = plan
-            .reads
+        let mut unlisted = stored.clone();
+        let reads = planned_reads(
+            entries.iter(),
+            &mut unlisted,
+            &situation(&none, &none, false),
+        );
+        let unversioned = reads
             .iter()
             .find(|read| read.uri == uri("x:unversioned"))
             .unwrap();
         assert_eq!(unversioned.known_version.as_deref(), Some("7"));
         assert_eq!(unversioned.stored_state(Some("8"), false), "read 8");
         assert_eq!(unversioned.stored_state(None, true), "needs-caller ");
-        assert_eq!(plan.reads[0].stored_state(Some("8"), false), "version 2");
+        assert_eq!(reads[0].stored_state(Some("8"), false), "version 2");
     }
 }

@@ -23,6 +23,8 @@ pub struct ProviderProgress {
     pub documents: u64,
     /// Bytes of the text of these resources.
     pub bytes: u64,
+    /// The limit of the bytes of all providers of the team.
+    pub max_bytes: u64,
     /// Resources that have to be read, because they are new or may have changed.
     pub pending: u64,
     /// Why the index is not complete.
@@ -56,12 +58,15 @@ impl IndexProgress {
             .as_ref()
             .map(|index| index.usage())
             .unwrap_or_default();
+        let limits = self.index.as_ref().map(|index| index.limits());
+        let max_bytes = limits.map_or(0, |limits| limits.bytes);
         let of = |(name, running): (&ProviderName, &ProviderRun)| {
             let used = usage.get(name).copied().unwrap_or_default();
             let ProviderRun { pending, error } = running.clone();
             let progress = ProviderProgress {
                 documents: used.documents,
                 bytes: used.bytes,
+                max_bytes,
                 pending,
                 error,
             };

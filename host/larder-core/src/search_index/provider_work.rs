@@ -1,21 +1,21 @@
 //! The work for one provider: a plan of reads, and the reasons to make a new plan.
 
 mod batch;
+mod listing;
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use self::batch::Batch;
+use self::listing::Listing;
 use super::content::{self, Content};
-use super::plan::{Plan, PlannedRead, Situation};
+use super::plan::{PlannedRead, Situation, planned_reads};
 use super::progress::IndexProgress;
 use super::retry::Retry;
 use crate::catalog::{Catalog, Offer};
 use larder_model::name::Digest;
-use larder_model::policy::Permit;
-use larder_model::resource::Entry;
-use larder_model::text_index::{Change, IndexError, TextIndex};
+use larder_model::text_index::{self, Change, IndexError, TextIndex};
 use larder_model::uri::Uri;
 use larder_provider::CallError;
 use larder_runtime::drain::Drain;
@@ -24,8 +24,6 @@ use larder_runtime::drain::Drain;
 const VERSION_INTERVAL: Duration = Duration::from_secs(60);
 /// After this time, content without a version is read again, and documents that failed or did not fit are tried again.
 const READ_INTERVAL: Duration = Duration::from_secs(3_600);
-/// URIs in one query of versions.
-const MAX_VERSION_URIS: usize = 500;
 /// After this many failed reads in one plan, the provider is not called for some time.
 const MAX_FAILED_READS: usize = 8;
 
@@ -34,8 +32,14 @@ const MAX_FAILED_READS: usize = 8;
 pub(super) struct ProviderWork {
     /// The revision and the list that the plan is for.
     planned_for: Option<(u64, Digest)>,
-    /// The remaining reads. `None` if a plan has to be made.
+    /// The remaining reads of the pages that were listed. `None` if the list has to begin.
     reads: Option<VecDeque<PlannedRead>>,
+    /// The list, if pages of it are left.
+    listing: Option<Listing>,
+    /// When the list may begin again.
+    next_listing: Option<Instant>,
+    /// Whether the list is longer than the index can be.
+    is_too_long: bool,
     /// Whether something changed after the plan was made.
     is_outdated: bool,
     /// URIs whose update was noticed, before or after the plan was made.
@@ -92,6 +96,7 @@ impl ProviderWork {
             self.already_read.clear();
             self.failed.clear();
             self.retry.succeeded();
+            self.next_listing = None;
         }
         self.planned_for = Some(now);
         self.replan();
@@ -124,6 +129,7 @@ impl ProviderWork {
 
     fn replan(&mut self) {
         self.reads = None;
+        self.listing = None;
         self.is_outdated = false;
         self.updated.extend(self.planned_updates.drain());
     }
@@ -135,9 +141,14 @@ impl ProviderWork {
 
     /// Returns when work is due, if no event happens before.
     pub(super) fn next_turn(&self) -> Instant {
-        let is_idle = self.reads.as_ref().is_some_and(VecDeque::is_empty) && !self.is_outdated;
-        if !is_idle {
+        let has_reads = self.reads.as_ref().is_some_and(|reads| !reads.is_empty());
+        if has_reads || self.listing.is_some() {
             return self.retry.at();
+        }
+        let earliest = self.next_listing.max(Some(self.retry.at()));
+        let earliest = earliest.unwrap_or_else(Instant::now);
+        if self.reads.is_none() || self.is_outdated {
+            return earliest;
         }
         let after =
             |last: Option<Instant>, time| last.map_or_else(Instant::now, |last| last + time);
@@ -147,16 +158,16 @@ impl ProviderWork {
         } else {
             next.min(self.retry_reads.at())
         };
-        next.max(self.retry.at())
+        next.max(earliest)
     }
 
-    /// Makes a plan if there is none, and reads one batch of it.
+    /// Plans the next page of the list if no reads are left, and reads one batch.
     pub(super) async fn take_turn(&mut self, turn: &Turn<'_>) -> Result<(), TurnError> {
         if turn.offer.is_personal() {
             return self.skip_personal(turn).await;
         }
         if self.reads.as_ref().is_none_or(VecDeque::is_empty) {
-            self.make_plan(turn).await?;
+            self.plan_page(turn).await?;
         }
         let read = self.read_batch(turn).await;
         turn.progress.set_pending(
@@ -165,7 +176,7 @@ impl ProviderWork {
         );
         read?;
         self.retry.succeeded();
-        if self.reads.as_ref().is_some_and(VecDeque::is_empty) {
+        if self.reads.as_ref().is_some_and(VecDeque::is_empty) && self.listing.is_none() {
             self.plan_finished(turn);
         }
         Ok(())
@@ -187,8 +198,43 @@ impl ProviderWork {
         Ok(())
     }
 
-    async fn make_plan(&mut self, turn: &Turn<'_>) -> Result<(), TurnError> {
-        let Turn { catalog, offer, .. } = turn;
+    /// Plans the reads of the next page of the list.
+    async fn plan_page(&mut self, turn: &Turn<'_>) -> Result<(), TurnError> {
+        let mut listing = match self.listing.take() {
+            Some(listing) => listing,
+            None => self.begin_listing(turn).await?,
+        };
+        let page = match listing.next_page(turn).await {
+            Ok(page) => page,
+            Err(error) => {
+                // If the page cannot be read later either, the list begins again.
+                self.listing = is_temporary(&error).then_some(listing);
+                return Err(TurnError::Provider(error));
+            }
+        };
+        let already_read = self.already_read.union(&self.failed).cloned().collect();
+        let situation = Situation {
+            versions: page.versions,
+            updated: &self.planned_updates,
+            already_read: &already_read,
+            is_full: self.is_full || turn.index.is_full(),
+        };
+        let entries = page.entries.iter().map(AsRef::as_ref);
+        let reads = planned_reads(entries, &mut listing.unlisted, &situation);
+        turn.progress.set_pending(turn.offer.name(), reads.len());
+        self.reads = Some(reads);
+        self.is_too_long = listing.is_too_long();
+        if listing.is_complete() || self.is_too_long {
+            self.end_listing(turn, listing).await
+        } else {
+            self.listing = Some(listing);
+            let rest = "later pages of its list are not read yet".to_owned();
+            turn.progress.set_error(turn.offer.name(), Some(rest));
+            Ok(())
+        }
+    }
+
+    async fn begin_listing(&mut self, turn: &Turn<'_>) -> Result<Listing, TurnError> {
         let now = Instant::now();
         self.replan();
         if self.read_all.is_none_or(|last| now >= last + READ_INTERVAL) {
@@ -199,39 +245,26 @@ impl ProviderWork {
         if self.retry_reads.is_due() {
             self.failed.clear();
         }
-        let own = |entry: &&Arc<Entry>| {
-            catalog
-                .by_uri(entry.uri.as_str())
-                .is_some_and(|owner| Arc::ptr_eq(owner, offer))
-        };
-        let entries: Vec<&Entry> = offer
-            .entries
-            .iter()
-            .filter(own)
-            .map(AsRef::as_ref)
-            .collect();
-        let versions = versions(offer, &entries)
-            .await
-            .map_err(TurnError::Provider)?;
-        self.checked = Some(now);
-        let known = turn.index.known(offer.name()).await?;
-        let already_read = self.already_read.union(&self.failed).cloned().collect();
-        let situation = Situation {
-            versions,
-            updated: &self.updated,
-            already_read: &already_read,
-            is_full: self.is_full || turn.index.is_full(),
-        };
-        let plan = Plan::new(entries.into_iter(), &known, &situation);
+        let known = turn.index.known(turn.offer.name()).await?;
         self.planned_updates = std::mem::take(&mut self.updated);
-        if !plan.removed.is_empty() {
-            let remove = |uri| Change::Remove(offer.name().clone(), uri);
-            turn.index
-                .apply(plan.removed.into_iter().map(remove).collect())
-                .await?;
+        Ok(Listing::new(known))
+    }
+
+    /// Removes the documents that are not listed any more.
+    async fn end_listing(&mut self, turn: &Turn<'_>, listing: Listing) -> Result<(), TurnError> {
+        let now = Instant::now();
+        self.checked = Some(now);
+        self.next_listing = Some(now + listing.pause(turn.offer));
+        if self.is_too_long {
+            return Ok(());
         }
-        turn.progress.set_pending(offer.name(), plan.reads.len());
-        self.reads = Some(plan.reads);
+        let mut removed: Vec<_> = listing.unlisted.into_keys().collect();
+        removed.sort();
+        if !removed.is_empty() {
+            let remove = |uri| Change::Remove(turn.offer.name().clone(), uri);
+            let changes = removed.into_iter().map(remove).collect();
+            turn.index.apply(changes).await?;
+        }
         Ok(())
     }
 
@@ -294,15 +327,7 @@ impl ProviderWork {
 
     /// Records a failed read. Returns the error if the provider should not be called for some time.
     fn read_failed(&mut self, read: PlannedRead, error: CallError) -> Result<(), CallError> {
-        let is_temporary = matches!(
-            error,
-            CallError::Busy
-                | CallError::NoMemory
-                | CallError::QuotaExceeded(_)
-                | CallError::CircuitOpen(_)
-                | CallError::Unavailable(_)
-        );
-        if is_temporary {
+        if is_temporary(&error) {
             self.reads.get_or_insert_default().push_front(read);
             return Err(error);
         }
@@ -317,7 +342,6 @@ impl ProviderWork {
 
     fn plan_finished(&mut self, turn: &Turn<'_>) {
         let name = turn.offer.name();
-        let offer = turn.offer;
         self.planned_updates.clear();
         if self.failed.is_empty() {
             self.retry_reads.succeeded();
@@ -331,9 +355,9 @@ impl ProviderWork {
             "the full-text index of the team is full, so some resources cannot be found by their content"
                 .to_owned()
         });
-        let partial = offer.next_cursor.is_some().then(|| {
-            let count = offer.entries.len();
-            format!("only the first {count} resources of its list are indexed: raise limits.catalog_entries for more")
+        let partial = self.is_too_long.then(|| {
+            let count = text_index::MAX_DOCUMENTS;
+            format!("only the first {count} resources of its list are indexed")
         });
         turn.progress.set_error(name, failed.or(full).or(partial));
         tracing::debug!(provider = %name, "the full-text index is up to date");
@@ -354,20 +378,14 @@ impl ProviderWork {
     }
 }
 
-/// Queries the versions of these entries, if the provider supports versions. The calls count as calls of the host.
-async fn versions(offer: &Offer, entries: &[&Entry]) -> Result<HashMap<Uri, String>, CallError> {
-    let mut versions = HashMap::new();
-    if !offer.provider.interfaces().versions {
-        return Ok(versions);
-    }
-    for chunk in entries.chunks(MAX_VERSION_URIS) {
-        let uris: Vec<_> = chunk.iter().map(|entry| entry.uri.clone()).collect();
-        let found = offer.provider.versions(Permit::for_host(), &uris).await?;
-        versions.extend(
-            uris.into_iter()
-                .zip(found)
-                .filter_map(|(uri, version)| Some((uri, version?))),
-        );
-    }
-    Ok(versions)
+/// Whether the same call may succeed later.
+fn is_temporary(error: &CallError) -> bool {
+    matches!(
+        error,
+        CallError::Busy
+            | CallError::NoMemory
+            | CallError::QuotaExceeded(_)
+            | CallError::CircuitOpen(_)
+            | CallError::Unavailable(_)
+    )
 }

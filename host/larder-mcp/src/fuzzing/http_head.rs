@@ -160,6 +160,7 @@ fn endpoint(tokens: Vec<Token>) -> Endpoint {
             cache,
             private: false,
             shared_teams: vec![],
+            search_timeout: std::time::Duration::from_secs(1),
         },
         None,
     );

@@ -185,7 +185,7 @@ impl CommonParts {
             change_detector: config.change_detector.clone(),
             state_dir: config.state_dir.clone(),
             is_server,
-            text_indexes: TextIndexes::default(),
+            text_indexes: TextIndexes::new(config.text_index),
         })
     }
 

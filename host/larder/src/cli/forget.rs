@@ -21,7 +21,7 @@ use larder_core::search_index::IndexProgress;
 use larder_key_value::{KeyValueError, KeyValueStore, Usage, database_path};
 use larder_model::name::{ProviderName, TeamName};
 use larder_model::size;
-use larder_model::text_index::{self, IndexError};
+use larder_model::text_index::{self, IndexError, Limits};
 use larder_runtime::drain::Drain;
 use larder_runtime::health::Health;
 
@@ -87,7 +87,8 @@ impl Forget {
         }
         let path = database_path(&state_dir, &key, &team);
         let store = KeyValueStore::new(path, &team, Health::default(), &Drain::new());
-        let index = IndexProgress::new(TextIndexes::default().of_team(&state_dir, &key, &team));
+        let index = TextIndexes::new(Limits::default()).of_team(&state_dir, &key, &team);
+        let index = IndexProgress::new(index);
         match (store.load().await, index.stored(&self.name).await) {
             (Err(KeyValueError::InUse), _) | (_, Err(IndexError::InUse(_))) => {
                 self.forget_in_server(&team).await

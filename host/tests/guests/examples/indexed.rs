@@ -13,6 +13,22 @@ struct Indexed;
 const PRIVATE: [&str; 2] = ["indexed://denied", "indexed://own"];
 
 impl Behaviour for Indexed {
+    /// Returns pages of the requested size.
+    fn list(query: ListQuery) -> Result<EntryPage, Error> {
+        let mut entries = Self::entries();
+        let cursor = query.cursor.and_then(|cursor| cursor.parse().ok());
+        let start = entries.len().min(cursor.unwrap_or(0));
+        let mut entries = entries.split_off(start);
+        let limit = query.limit as usize;
+        let next_cursor = (entries.len() > limit).then(|| (start + limit).to_string());
+        entries.truncate(limit);
+        Ok(EntryPage {
+            entries,
+            next_cursor,
+            freshness: None,
+        })
+    }
+
     fn entries() -> Vec<Entry> {
         let files = fs::read_dir("/docs").into_iter().flatten().flatten();
         let mut names: Vec<_> = files

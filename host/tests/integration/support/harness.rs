@@ -182,6 +182,7 @@ pub(crate) fn shared_gateway(servers: &[&TestServer], page_size: u32) -> Gateway
         cache,
         private: true,
         shared_teams: vec![],
+        search_timeout: std::time::Duration::from_secs(1),
     };
     let quotas = servers
         .iter()

@@ -22,8 +22,6 @@ use larder_model::uri::Uri;
 use larder_provider::{CallError, ListPage, ListQuery};
 use larder_runtime::memory_budget::{MemoryBudget, MemoryCharge, MemoryUse};
 
-/// How long a search waits for providers.
-pub(super) const SEARCH_TIME: Duration = Duration::from_secs(1);
 /// Maximum number of providers that are called at the same time.
 const MAX_CONCURRENT: usize = 16;
 /// Maximum number of pages of one list.
@@ -65,10 +63,11 @@ impl<'a> SearchCalls<'a> {
         call: &'a Arc<Call>,
         query: &'a SearchQuery,
         memory: &'a MemoryBudget,
+        time: Duration,
     ) -> Self {
         let limit = TimeLimit {
-            until: Instant::now() + SEARCH_TIME,
-            total: SEARCH_TIME,
+            until: Instant::now() + time,
+            total: time,
         };
         Self {
             call,

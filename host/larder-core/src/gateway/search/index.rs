@@ -1,12 +1,12 @@
 //! The results of the full-text indexes. Each team has one.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::join_all;
 use tokio::time::timeout;
 
 use super::MAX_RESULTS;
-use super::calls::SEARCH_TIME;
 use crate::gateway::Gateway;
 use crate::gateway::view::{TeamCatalog, View};
 use larder_model::resource::{Details, Entry, RenderCache};
@@ -18,11 +18,16 @@ pub(super) type TeamMatches = Vec<Option<Vec<Match>>>;
 impl Gateway {
     /// Searches in the indexes of all teams at the same time. A search takes at most the time that it may wait for
     /// providers.
-    pub(super) async fn search_indexes(&self, view: &View, text: &str) -> TeamMatches {
+    pub(super) async fn search_indexes(
+        &self,
+        view: &View,
+        text: &str,
+        time: Duration,
+    ) -> TeamMatches {
         let searches = view
             .teams()
             .iter()
-            .map(|team| timeout(SEARCH_TIME, self.search_index(team, text)));
+            .map(|team| timeout(time, self.search_index(team, text)));
         join_all(searches)
             .await
             .into_iter()

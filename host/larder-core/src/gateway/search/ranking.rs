@@ -2,12 +2,12 @@
 //! in turns of the teams and on threads of lower priority: a team with long lists delays no other team.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::time::timeout_at;
 
 use super::MAX_RESULTS;
-use super::calls::{Answers, SEARCH_TIME};
+use super::calls::Answers;
 use super::candidate::{Candidate, is_own};
 use super::index::{TeamMatches, unlisted_entry};
 use super::merge;
@@ -60,8 +60,13 @@ struct BestEntries(Vec<(Weight, Candidate)>);
 impl Gateway {
     /// Ranks everything that a search found. Time is bounded: the providers that follow when it is over are noted as
     /// missing.
-    pub(super) async fn rank(&self, mut ranking: Ranking, matches: TeamMatches) -> Ranking {
-        let until = tokio::time::Instant::now() + SEARCH_TIME;
+    pub(super) async fn rank(
+        &self,
+        mut ranking: Ranking,
+        matches: TeamMatches,
+        time: Duration,
+    ) -> Ranking {
+        let until = tokio::time::Instant::now() + time;
         let view = ranking.view.clone();
         for (at, (team, matches)) in view.teams().iter().zip(matches).enumerate() {
             let name = team.state.reader.team();

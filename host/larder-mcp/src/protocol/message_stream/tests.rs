@@ -58,6 +58,7 @@ fn endpoint(drain: &Drain) -> Endpoint {
         },
         private: false,
         shared_teams: vec![],
+        search_timeout: std::time::Duration::from_secs(1),
     };
     let config = crate::Config {
         listen: std::net::SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).into(),

@@ -115,9 +115,10 @@ fn index(index: &IndexStatus) -> String {
     let error = index.error.as_ref();
     let error = error.map(|error| format!("; not complete: {error}"));
     line(&format!(
-        "    full-text index: {}, {}{pending}{}",
+        "    full-text index: {}, {} (limit of the team: {}){pending}{}",
         count(index.documents as usize, false, "resource"),
         size::show(index.bytes),
+        size::show(index.max_bytes),
         error.unwrap_or_default()
     ))
 }

@@ -90,6 +90,27 @@ async fn changes_in_a_folder_reach_the_index() {
 }
 
 #[tokio::test]
+async fn resources_beyond_the_catalog_are_indexed() {
+    let limits = "limits = { catalog_entries = 2 }\nsettings = { versions = true }";
+    let server = IndexedServer::start(&config("read", limits));
+    for number in 0..8 {
+        server.write(&format!("d{number}"), &format!("lynx{number}"));
+    }
+    server.indexed(11).await;
+    server.finds("lynx7", "indexed://d7").await;
+    assert_eq!(server.index().await["error"], Value::Null);
+    server.write("d7", "An otter swims.");
+    server.finds("otter", "indexed://d7").await;
+    fs::remove_file(server.work_dir.path("docs/d6")).unwrap();
+    server.finds("lynx6", "").await;
+    server.indexed(10).await;
+    let mut reads = server.reads();
+    reads.sort();
+    reads.dedup();
+    assert_eq!(reads.len(), 11, "{reads:?}");
+}
+
+#[tokio::test]
 async fn a_restart_reads_only_what_changed() {
     let server = IndexedServer::start(&config("write", "settings = { versions = true }"));
     server.indexed(3).await;

@@ -231,6 +231,7 @@ impl TestServerBuilder {
             cache: self.cache,
             private: false,
             shared_teams: Vec::new(),
+            search_timeout: std::time::Duration::from_secs(1),
         };
         let quotas = quota_usage
             .clone()

@@ -1,0 +1,151 @@
+//! The list of a provider, page by page: the first page is what the catalog holds, and the provider lists the others. So
+//! the index is not limited to the entries of the catalog, and only one page is in memory.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::Turn;
+use crate::catalog::Offer;
+use larder_model::policy::Permit;
+use larder_model::resource::Entry;
+use larder_model::text_index::{self, KnownDocument};
+use larder_model::uri::Uri;
+use larder_provider::{CallError, ListQuery};
+
+/// URIs in one query of versions.
+const MAX_VERSION_URIS: usize = 500;
+/// At most this part of the time is spent on the list of a provider that is longer than the catalog.
+const MAX_SHARE_OF_TIME: u32 = 20;
+
+/// A list of which some pages may be left.
+#[derive(Debug)]
+pub(super) struct Listing {
+    /// The stored documents that were not listed so far.
+    pub(super) unlisted: HashMap<Uri, KnownDocument>,
+    next: NextPage,
+    /// Number of entries in the pages so far.
+    pub(super) entries: usize,
+    /// How long the calls of the provider took.
+    spent: Duration,
+}
+
+#[derive(Debug, Clone)]
+enum NextPage {
+    Catalog,
+    /// The provider continues its list at this cursor.
+    Cursor(String),
+    End,
+}
+
+/// One page of a list.
+pub(super) struct Page {
+    /// The entries that belong to the provider.
+    pub(super) entries: Vec<Arc<Entry>>,
+    /// The versions that the provider returned for these entries.
+    pub(super) versions: HashMap<Uri, String>,
+}
+
+impl Listing {
+    /// Begins a list. `known` are the stored documents of the provider.
+    pub(super) fn new(known: HashMap<Uri, KnownDocument>) -> Self {
+        Self {
+            unlisted: known,
+            next: NextPage::Catalog,
+            entries: 0,
+            spent: Duration::ZERO,
+        }
+    }
+
+    /// Returns the next page. After an error, the next attempt returns the same page.
+    pub(super) async fn next_page(&mut self, turn: &Turn<'_>) -> Result<Page, CallError> {
+        let start = Instant::now();
+        let page = self.fetch(turn).await;
+        self.spent += start.elapsed();
+        page
+    }
+
+    async fn fetch(&mut self, turn: &Turn<'_>) -> Result<Page, CallError> {
+        let (entries, next) = match self.next.clone() {
+            NextPage::Catalog => (catalog_entries(turn), turn.offer.next_cursor.clone()),
+            NextPage::Cursor(cursor) => later_entries(turn, cursor).await?,
+            NextPage::End => (Vec::new(), None),
+        };
+        let versions = versions(turn.offer, &entries).await?;
+        self.entries += entries.len();
+        self.next = next.map_or(NextPage::End, NextPage::Cursor);
+        Ok(Page { entries, versions })
+    }
+
+    /// Whether no page is left.
+    pub(super) fn is_complete(&self) -> bool {
+        matches!(self.next, NextPage::End)
+    }
+
+    /// Whether no more entries of this list can be in the index.
+    pub(super) fn is_too_long(&self) -> bool {
+        self.entries as u64 >= text_index::MAX_DOCUMENTS
+    }
+
+    /// Returns when the provider may be asked for its list again.
+    pub(super) fn pause(&self, offer: &Offer) -> Duration {
+        match offer.next_cursor {
+            Some(_) => self.spent * MAX_SHARE_OF_TIME,
+            None => Duration::ZERO,
+        }
+    }
+}
+
+/// The entries of the catalog that belong to the provider.
+fn catalog_entries(turn: &Turn<'_>) -> Vec<Arc<Entry>> {
+    let is_own = |entry: &&Arc<Entry>| {
+        let owner = turn.catalog.by_uri(entry.uri.as_str());
+        owner.is_some_and(|owner| Arc::ptr_eq(owner, turn.offer))
+    };
+    turn.offer.entries.iter().filter(is_own).cloned().collect()
+}
+
+/// Returns the entries of a later page, and the cursor of the next one.
+async fn later_entries(
+    turn: &Turn<'_>,
+    cursor: String,
+) -> Result<(Vec<Arc<Entry>>, Option<String>), CallError> {
+    let Turn { catalog, offer, .. } = turn;
+    let query = ListQuery {
+        cursor: Some(cursor.clone()),
+        limit: offer.provider.grant().limits.page_entries,
+        uri_prefix: None,
+        kind: None,
+    };
+    let page = offer.provider.list_for_caller(Permit::for_host(), query);
+    let page = page.await?;
+    let is_own = |entry: &Entry| {
+        let is_in_catalog = catalog.by_uri(entry.uri.as_str()).is_some();
+        !is_in_catalog && catalog.owns(offer.name(), &entry.uri)
+    };
+    let entries = page.items.into_iter().filter(is_own);
+    // A provider that returns the cursor of this page again would never end.
+    let next = page.next.filter(|next| *next != cursor);
+    Ok((entries.map(Arc::new).collect(), next))
+}
+
+/// Queries the versions of these entries, if the provider supports versions. The calls count as calls of the host.
+async fn versions(
+    offer: &Offer,
+    entries: &[Arc<Entry>],
+) -> Result<HashMap<Uri, String>, CallError> {
+    let mut versions = HashMap::new();
+    if !offer.provider.interfaces().versions {
+        return Ok(versions);
+    }
+    for chunk in entries.chunks(MAX_VERSION_URIS) {
+        let uris: Vec<_> = chunk.iter().map(|entry| entry.uri.clone()).collect();
+        let found = offer.provider.versions(Permit::for_host(), &uris).await?;
+        versions.extend(
+            uris.into_iter()
+                .zip(found)
+                .filter_map(|(uri, version)| Some((uri, version?))),
+        );
+    }
+    Ok(versions)
+}
