@@ -35,7 +35,7 @@ pub use self::components::{ComponentReport, Components, RevisionRecord, Revision
 pub use self::config::{Config, ConfigHandle, ProviderConfig};
 use self::desired_state::{DesiredComponents, DesiredState};
 pub use self::load::MAX_GRANT_REQUEST_SIZE;
-use self::load::{LoadEvent, Loader, LoaderChannels};
+use self::load::{LoadEvent, Loader, LoaderParts};
 pub use self::pass::{ReconcilePass, RevisionSummary};
 pub use self::phases::LoadPhases;
 use self::rate_limiter::RateLimiter;
@@ -73,6 +73,22 @@ pub struct StartLimits {
     pub ready: Duration,
 }
 
+/// What a reconciler works with.
+pub struct ReconcilerParts {
+    /// If several sources have a component of the same name, the first of them is used.
+    pub sources: Vec<Box<dyn Source>>,
+    /// Compiles the components and calls them.
+    pub engine: Arc<dyn Engine>,
+    /// Publishes the catalog of the team.
+    pub writer: Writer,
+    /// The quota of the team and its use; none without a quota.
+    pub quota_usage: Option<Arc<QuotaUsage>>,
+    /// The store of providers with a grant for it; none in a process without a store.
+    pub key_value: Option<KeyValueStore>,
+    /// The drain of the tasks.
+    pub drain: Drain,
+}
+
 /// The reconcile loop of one team.
 pub struct Reconciler {
     scanner: SourceScanner,
@@ -101,16 +117,8 @@ pub struct Reconciler {
 }
 
 impl Reconciler {
-    /// Creates a reconciler. It loads nothing before the first pass. If several sources have a component of the same
-    /// name, the first of them is used.
-    pub fn new(
-        config: Config,
-        sources: Vec<Box<dyn Source>>,
-        engine: Arc<dyn Engine>,
-        writer: Writer,
-        quota_usage: Option<Arc<QuotaUsage>>,
-        drain: Drain,
-    ) -> Self {
+    /// Creates a reconciler. It loads nothing before the first pass.
+    pub fn new(config: Config, parts: ReconcilerParts) -> Self {
         let (signals, signal_receiver) = signal_channel();
         let (load_events_sender, load_events) = mpsc::unbounded_channel();
         let team = config.team.clone();
@@ -118,22 +126,27 @@ impl Reconciler {
         let config_handle = ConfigHandle::new(config);
         let config_updates = config_handle.subscribe();
         let config = config_updates.borrow().clone();
-        let state_writer = StateWriter::new(config.approvals.clone(), team.clone(), drain.clone());
-        let channels = LoaderChannels {
+        let state_writer =
+            StateWriter::new(config.approvals.clone(), team.clone(), parts.drain.clone());
+        let desired_state =
+            DesiredState::new(parts.sources, config_updates, parts.quota_usage.clone());
+        let loader = LoaderParts {
+            engine: parts.engine,
+            quota_usage: parts.quota_usage,
+            key_value: parts.key_value,
+            drain: parts.drain.clone(),
             signals,
             load_events: load_events_sender,
             wake: config_handle.wake(),
         };
-        let desired_state = DesiredState::new(sources, config_updates, quota_usage.clone());
-        let loader = Loader::new(&config, engine, quota_usage, drain.clone(), channels);
         Self {
-            scanner: SourceScanner::new(desired_state, drain.clone()),
+            scanner: SourceScanner::new(desired_state, parts.drain.clone()),
             state_writer,
             state: State::default(),
             list_refresh_limiter: RateLimiter::default(),
             replica_reports: ReplicaReports::default(),
-            writer,
-            loader: Arc::new(loader),
+            writer: parts.writer,
+            loader: Arc::new(Loader::new(&config, loader)),
             team,
             scan_interval,
             load_events,
@@ -145,7 +158,7 @@ impl Reconciler {
             health: Health::default(),
             audit: AuditLog::default(),
             components: Components::default(),
-            drain,
+            drain: parts.drain,
         }
     }
 
@@ -164,13 +177,6 @@ impl Reconciler {
     /// From now on, records in `audit` which components are served.
     pub fn with_audit(mut self, audit: AuditLog) -> Self {
         self.audit = audit;
-        self
-    }
-
-    /// Lets providers use this key-value store, if they have a grant for it.
-    pub fn with_key_value(self, store: KeyValueStore) -> Self {
-        // The store is set only here.
-        _ = self.loader.key_value.set(store);
         self
     }
 

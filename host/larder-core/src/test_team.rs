@@ -7,6 +7,7 @@ use crate::gateway::{CacheConfig, Config, Gateway, PageSize};
 use larder_model::name::{TeamName, Teams};
 use larder_model::resource::{Call, Caller};
 use larder_provider::{Provider, SignalReceiver, signal_channel};
+use larder_runtime::history::EventLog;
 
 /// A team, and a gateway that serves it.
 pub struct TestTeam {
@@ -33,7 +34,8 @@ impl TestTeam {
         for provider in providers {
             offers.push(Arc::new(offer(provider).await));
         }
-        let (mut writer, reader) = catalog::catalog(TeamName::default_team(), 100);
+        let (mut writer, reader) =
+            catalog::catalog(TeamName::default_team(), 100, EventLog::default());
         writer.publish(Catalog::new(offers, vec![], vec![]));
         let (sender, signals) = signal_channel();
         let config = Config {

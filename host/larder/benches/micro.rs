@@ -32,6 +32,7 @@ use larder_model::resource::{Details, Entry, Freshness, RenderCache, Scope, Temp
 use larder_model::uri::Uri;
 use larder_provider::{GrantSources, ProbeResult, ProviderParts, SignalSender, signal_channel};
 use larder_runtime::drain::Drain;
+use larder_runtime::history::EventLog;
 use larder_sandbox::provider::Provider;
 use larder_sandbox::{CacheConfig, CacheLocation, CompiledComponent, Sandbox};
 use larder_uri_template::UriTemplate;
@@ -168,7 +169,8 @@ impl Fixture {
     }
 
     fn catalog(&self, offers: Vec<Arc<Offer>>) -> (Writer, Reader) {
-        let (mut writer, reader) = catalog::catalog(TeamName::default_team(), 1_000);
+        let (mut writer, reader) =
+            catalog::catalog(TeamName::default_team(), 1_000, EventLog::default());
         writer.publish(Catalog::new(offers, vec![], vec![]));
         (writer, reader)
     }

@@ -15,15 +15,15 @@ use larder_model::name::{ProviderName, TeamName};
 use larder_model::uri::Uri;
 use larder_runtime::history::EventLog;
 
-/// Creates the empty catalog of a team. Returns its writer and its reader.
-pub fn catalog(team: TeamName, watched_uris: usize) -> (Writer, Reader) {
+/// Creates the empty catalog of a team, which records notifications as events. Returns its writer and its reader.
+pub fn catalog(team: TeamName, watched_uris: usize, events: EventLog) -> (Writer, Reader) {
     let cell = Arc::new(CatalogCell {
         team,
         now: ArcSwap::default(),
         updates: UpdateTimes::default(),
         update_queue: UpdateQueue::default(),
         hub: WatchHub::new(watched_uris),
-        notification_events: NotificationEvents::default(),
+        notification_events: NotificationEvents(events),
         published: watch_channel::Sender::default(),
     });
     (Writer { cell: cell.clone() }, Reader { cell })
@@ -123,11 +123,6 @@ impl Writer {
     /// Records that any content of this provider may have changed, also if its list is the same as before.
     pub(crate) fn may_have_changed(&self, provider: &ProviderName) {
         self.cell.update_queue.provider(provider);
-    }
-
-    /// Records notifications as events from now on.
-    pub fn record_notifications(&self, events: EventLog) {
-        self.cell.notification_events.set_log(events);
     }
 
     /// Returns the notifier for the change detector.
@@ -258,7 +253,7 @@ mod tests {
 
     #[test]
     fn a_snapshot_is_not_changed_by_publish() {
-        let (mut writer, reader) = catalog(TeamName::default_team(), 8);
+        let (mut writer, reader) = catalog(TeamName::default_team(), 8, EventLog::default());
         let rejected = |file: &str| RejectedComponent {
             name: "a".into(),
             origin: file.into(),
@@ -277,7 +272,7 @@ mod tests {
 
     #[tokio::test]
     async fn publishing_the_same_lists_notifies_nobody() {
-        let (mut writer, reader) = catalog(TeamName::default_team(), 8);
+        let (mut writer, reader) = catalog(TeamName::default_team(), 8, EventLog::default());
         let watch = watch([&reader]);
         watch.watch_list(true);
         let since = SystemTime::now();

@@ -12,8 +12,8 @@ mod signatures;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt as _;
@@ -70,8 +70,8 @@ pub(super) struct Loader {
     pub(super) optimise_permit: Semaphore,
     pub(super) wake: Arc<Notify>,
     pub(super) load_events: mpsc::UnboundedSender<LoadEvent>,
-    /// Empty in a process without a key-value store.
-    pub(super) key_value: OnceLock<KeyValueStore>,
+    /// None in a process without a key-value store.
+    pub(super) key_value: Option<KeyValueStore>,
 }
 
 /// A load in progress.
@@ -111,27 +111,25 @@ impl Progress {
     }
 }
 
-/// Where a loader reports what it finds out.
-pub(super) struct LoaderChannels {
+/// What a loader uses of its team, and where it reports what it finds out.
+pub(super) struct LoaderParts {
+    pub(super) engine: Arc<dyn Engine>,
+    pub(super) quota_usage: Option<Arc<QuotaUsage>>,
+    pub(super) key_value: Option<KeyValueStore>,
+    pub(super) drain: Drain,
     pub(super) signals: SignalSender,
     pub(super) load_events: mpsc::UnboundedSender<LoadEvent>,
     pub(super) wake: Arc<Notify>,
 }
 
 impl Loader {
-    pub(super) fn new(
-        config: &Config,
-        engine: Arc<dyn Engine>,
-        quota_usage: Option<Arc<QuotaUsage>>,
-        drain: Drain,
-        channels: LoaderChannels,
-    ) -> Self {
+    pub(super) fn new(config: &Config, parts: LoaderParts) -> Self {
         Self {
             team: config.team.clone(),
-            metrics: engine.metrics().load_metrics(&config.team),
-            engine,
-            signals: channels.signals,
-            drain,
+            metrics: parts.engine.metrics().load_metrics(&config.team),
+            engine: parts.engine,
+            signals: parts.signals,
+            drain: parts.drain,
             threads: Arc::new(BlockingThreads::new(MAX_FILE_THREADS)),
             base_folder: config.relative_to.clone(),
             parse_grant_request: config.parse_grant_request,
@@ -141,10 +139,10 @@ impl Loader {
             probe_permits: Semaphore::new(MAX_CONCURRENT_PROBES),
             recheck_permit: Semaphore::new(1),
             optimise_permit: Semaphore::new(1),
-            wake: channels.wake,
-            quota_usage,
-            load_events: channels.load_events,
-            key_value: OnceLock::new(),
+            wake: parts.wake,
+            quota_usage: parts.quota_usage,
+            load_events: parts.load_events,
+            key_value: parts.key_value,
         }
     }
 
@@ -400,7 +398,7 @@ impl Loader {
             grant_sources,
             signals: self.signals.clone(),
             quota_usage: self.quota_usage.clone(),
-            key_value: self.key_value.get().cloned(),
+            key_value: self.key_value.clone(),
             drain: self.drain.clone(),
         }
     }

@@ -9,6 +9,7 @@ use crate::source::MemorySource;
 use larder_model::policy::{Ceiling, Grant, GrantRequest, ToolGrant};
 use larder_model::signature::NoVerification;
 use larder_provider::CallError;
+use larder_runtime::history::EventLog;
 
 /// A reconciler of a source in memory.
 struct TestReconciler {
@@ -45,11 +46,17 @@ impl TestReconciler {
             resource_tools: false,
             requires_settings: true,
         };
-        let (writer, reader) = catalog(team, 100);
-        let sources: Vec<Box<dyn Source>> = vec![Box::new(source.clone())];
-        let engine = Arc::new(engine);
+        let (writer, reader) = catalog(team, 100, EventLog::default());
+        let parts = ReconcilerParts {
+            sources: vec![Box::new(source.clone())],
+            engine: Arc::new(engine),
+            writer,
+            quota_usage: None,
+            key_value: None,
+            drain: Drain::new(),
+        };
         Self {
-            reconciler: Reconciler::new(config, sources, engine, writer, None, Drain::new()),
+            reconciler: Reconciler::new(config, parts),
             source,
             reader,
             _state: state,

@@ -19,7 +19,7 @@ use larder_config as config;
 use larder_core::audit::AuditLog;
 use larder_core::catalog::{self, Notifier, Reader};
 use larder_core::change_detector::{self, ChangeDetector};
-use larder_core::reconcile::{Components, ConfigHandle, Reconciler, StartLimits};
+use larder_core::reconcile::{Components, ConfigHandle, Reconciler, ReconcilerParts, StartLimits};
 use larder_core::replicas::{Single, TeamReplicas};
 use larder_core::search_index::{IndexProgress, SearchIndexer};
 use larder_core::source::Folder;
@@ -87,25 +87,23 @@ impl Team {
         let replicas = services.team_replicas(&name);
         let folder = folder(&config);
         let quota_usage = config.quota.map(|quota| Arc::new(QuotaUsage::new(quota)));
-        let (writer, reader) = catalog::catalog(name, services.watched_uris);
+        let events = services.engine.metrics().events().clone();
+        let (writer, reader) = catalog::catalog(name, services.watched_uris, events);
         let notifier = writer.notifier();
-        writer.record_notifications(services.engine.metrics().events().clone());
         let sources =
             span.in_scope(|| TeamSources::new(folder, config.builtin, config.registry, &drain));
-        let engine = services.engine.clone();
-        let quota = quota_usage.clone();
-        let reconcile = Reconciler::new(
-            config.reconcile,
-            sources.sources,
-            engine,
+        let parts = ReconcilerParts {
+            sources: sources.sources,
+            engine: services.engine.clone(),
             writer,
-            quota,
-            drain.clone(),
-        )
-        .with_health(services.health.clone())
-        .with_audit(services.audit.clone())
-        .with_key_value(key_value.clone())
-        .with_replicas(replicas.clone());
+            quota_usage: quota_usage.clone(),
+            key_value: Some(key_value.clone()),
+            drain: drain.clone(),
+        };
+        let reconcile = Reconciler::new(config.reconcile, parts)
+            .with_health(services.health.clone())
+            .with_audit(services.audit.clone())
+            .with_replicas(replicas.clone());
         let signals = reconcile.signals();
         let components = reconcile.components();
         let change_detector =

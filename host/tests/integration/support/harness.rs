@@ -11,7 +11,7 @@ use larder_core::catalog::{self, Notifier, Reader};
 use larder_core::change_detector::{self, ChangeDetector};
 use larder_core::gateway::{self, CacheConfig, Error, Filter, Gateway, PageSize};
 use larder_core::reconcile::{
-    self, Approvals, ProviderConfig, ReconcilePass, Reconciler, StartLimits,
+    self, Approvals, ProviderConfig, ReconcilePass, Reconciler, ReconcilerParts, StartLimits,
 };
 use larder_core::replicas::{Single, TeamReplicas};
 use larder_core::source::{Folder, Source};

@@ -9,6 +9,7 @@ use super::*;
 use crate::catalog::{Writer, catalog};
 use larder_model::name::TeamName;
 use larder_model::resource::{Body, Content};
+use larder_runtime::history::EventLog;
 
 const HOUR: Duration = Duration::from_secs(3_600);
 const CAPACITY: Config = Config {
@@ -58,7 +59,7 @@ fn text(result: &ReadResult) -> &str {
 }
 
 fn cache(config: Config) -> (Writer, Cache) {
-    let (writer, reader) = catalog(TeamName::default_team(), 8);
+    let (writer, reader) = catalog(TeamName::default_team(), 8, EventLog::default());
     (writer, Cache::new(config, reader))
 }
 

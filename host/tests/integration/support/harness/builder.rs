@@ -182,7 +182,7 @@ impl TestServerBuilder {
         };
         let sandbox = Arc::new(Sandbox::new(&sandbox_config, &drain).unwrap());
         let (metrics, memory) = (sandbox.metrics().clone(), sandbox.memory_budget().clone());
-        let (writer, reader) = catalog::catalog(self.team.clone(), 100);
+        let (writer, reader) = catalog::catalog(self.team.clone(), 100, metrics.events().clone());
         let name = self.team.clone();
         let values = database_path(&self.folder.path().join(".state"), &self.plugins, &name);
         let config = reconcile::Config {
@@ -206,19 +206,18 @@ impl TestServerBuilder {
         if sources.is_empty() {
             sources.push(Box::new(Folder::new(self.plugins.clone())));
         }
-        let reconciler = Reconciler::new(
-            config,
-            sources,
-            sandbox,
-            writer,
-            quota_usage.clone(),
-            drain.clone(),
-        );
         let health = Health::default();
         let key_value = KeyValueStore::new(values, &name, health.clone(), &drain);
-        let mut reconciler = reconciler
+        let parts = ReconcilerParts {
+            sources,
+            engine: sandbox,
+            writer,
+            quota_usage: quota_usage.clone(),
+            key_value: Some(key_value.clone()),
+            drain: drain.clone(),
+        };
+        let mut reconciler = Reconciler::new(config, parts)
             .with_health(health.clone())
-            .with_key_value(key_value.clone())
             .with_replicas(self.replicas.clone());
         let signals = reconciler.signals();
         let first_pass = match self.start_limits {
