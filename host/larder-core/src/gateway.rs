@@ -20,7 +20,7 @@ mod tools;
 mod view;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -104,8 +104,32 @@ struct TeamState {
     reader: Reader,
     cache: Cache,
     signals: SignalSender,
-    /// Empty if the server keeps none for the team.
-    text_index: OnceLock<Arc<dyn TextIndex>>,
+    text_index: Option<Arc<dyn TextIndex>>,
+}
+
+/// What the gateway uses of one team.
+#[derive(Debug, Clone)]
+pub struct TeamParts {
+    /// Reads the catalog of the team.
+    pub reader: Reader,
+    /// Receives requests to refresh stale lists.
+    pub signals: SignalSender,
+    /// The quota of the team and its use; none without a quota.
+    pub quota_usage: Option<Arc<QuotaUsage>>,
+    /// The full-text index of the team; none if the server has none for it.
+    pub text_index: Option<Arc<dyn TextIndex>>,
+}
+
+impl TeamParts {
+    /// A team without a quota and without a full-text index.
+    pub fn new(reader: Reader, signals: SignalSender) -> Self {
+        Self {
+            reader,
+            signals,
+            quota_usage: None,
+            text_index: None,
+        }
+    }
 }
 
 /// The instructions that a client receives when it connects.
@@ -118,11 +142,13 @@ pub struct ServerInstructions {
 }
 
 impl Gateway {
-    /// Creates a gateway over these catalogs. Each team has one catalog. Requests to refresh stale lists go to the
-    /// signal senders.
-    pub fn new(config: Config, teams: impl IntoIterator<Item = (Reader, SignalSender)>) -> Self {
-        let memory = MemoryBudget::unlimited();
-        let state = State::new(config, teams, BTreeMap::new(), None, &memory);
+    /// Creates a gateway over the catalogs of these teams. Charges cached responses to this budget.
+    pub fn new(
+        config: Config,
+        teams: impl IntoIterator<Item = TeamParts>,
+        memory: MemoryBudget,
+    ) -> Self {
+        let state = State::new(config, teams, None, &memory);
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         Self {
             state: Arc::new(ArcSwap::from_pointee(state)),
@@ -132,15 +158,6 @@ impl Gateway {
             search_turns: Turns::new(processors),
             low_priority_threads: Arc::default(),
         }
-    }
-
-    /// Charges cached responses to this budget.
-    pub fn with_memory(mut self, memory: MemoryBudget) -> Self {
-        for (name, team) in &self.state.load().teams {
-            team.cache.charge_to(&memory.team(name));
-        }
-        self.memory = memory;
-        self
     }
 
     /// The threads for work of the host that takes long.
@@ -153,58 +170,16 @@ impl Gateway {
         &self.memory
     }
 
-    /// Replaces the configuration, the teams and their quotas. Teams that remain keep their cached responses.
-    pub fn reload(
-        &self,
-        config: Config,
-        teams: impl IntoIterator<Item = (Reader, SignalSender)>,
-        quotas: impl IntoIterator<Item = (TeamName, Arc<QuotaUsage>)>,
-    ) {
+    /// Replaces the configuration and the teams. Teams that remain keep their cached responses.
+    pub fn reload(&self, config: Config, teams: impl IntoIterator<Item = TeamParts>) {
         let before = self.state.load();
-        let state = State::new(
-            config,
-            teams,
-            quotas.into_iter().collect(),
-            Some(&before),
-            &self.memory,
-        );
+        let state = State::new(config, teams, Some(&before), &self.memory);
         self.state.store(Arc::new(state));
-    }
-
-    /// From now on, searches in these full-text indexes. Teams that have an index keep it.
-    pub fn set_text_indexes(
-        &self,
-        indexes: impl IntoIterator<Item = (TeamName, Arc<dyn TextIndex>)>,
-    ) {
-        let state = self.state.load();
-        for (name, index) in indexes {
-            if let Some(team) = state.teams.get(&name) {
-                // A team that is replaced has a new state.
-                _ = team.text_index.set(index);
-            }
-        }
     }
 
     /// Records each read in this audit log.
     pub fn with_audit(mut self, audit: AuditLog) -> Self {
         self.audit = audit;
-        self
-    }
-
-    /// Enforces these quotas.
-    pub fn with_quotas(
-        self,
-        quotas: impl IntoIterator<Item = (TeamName, Arc<QuotaUsage>)>,
-    ) -> Self {
-        let State { config, teams, .. } = &**self.state.load();
-        let config = config.clone();
-        let teams = teams.clone();
-        let quotas = quotas.into_iter().collect();
-        self.state.store(Arc::new(State {
-            config,
-            teams,
-            quotas,
-        }));
         self
     }
 
@@ -296,36 +271,40 @@ impl State {
     /// Creates the state of these teams. Teams that existed before keep their state.
     fn new(
         config: Config,
-        teams: impl IntoIterator<Item = (Reader, SignalSender)>,
-        quotas: BTreeMap<TeamName, Arc<QuotaUsage>>,
+        teams: impl IntoIterator<Item = TeamParts>,
         before: Option<&Self>,
         memory: &MemoryBudget,
     ) -> Self {
-        let teams: Vec<_> = teams.into_iter().collect();
-        let share = config.cache.share(teams.len());
-        let team = |(reader, signals): (Reader, _)| {
-            let kept = before.and_then(|before| before.teams.get(reader.team()));
-            let state = match kept.filter(|kept| kept.reader.is_same(&reader)) {
+        let all: Vec<_> = teams.into_iter().collect();
+        let share = config.cache.share(all.len());
+        let mut teams = BTreeMap::new();
+        let mut quotas = BTreeMap::new();
+        for parts in all {
+            let name = parts.reader.team().clone();
+            if let Some(usage) = parts.quota_usage.clone() {
+                quotas.insert(name.clone(), usage);
+            }
+            let kept = before.and_then(|before| before.teams.get(&name));
+            let team = match kept.filter(|kept| kept.reader.is_same(&parts.reader)) {
                 Some(kept) => {
                     kept.cache.resize(share);
                     kept.clone()
                 }
                 None => {
-                    let cache = Cache::new(share, reader.clone());
-                    cache.charge_to(&memory.team(reader.team()));
+                    let cache = Cache::new(share, parts.reader.clone(), &memory.team(&name));
                     Arc::new(TeamState {
-                        reader: reader.clone(),
+                        reader: parts.reader,
                         cache,
-                        signals,
-                        text_index: OnceLock::new(),
+                        signals: parts.signals,
+                        text_index: parts.text_index,
                     })
                 }
             };
-            (reader.team().clone(), state)
-        };
+            teams.insert(name, team);
+        }
         Self {
-            teams: teams.into_iter().map(team).collect(),
             config,
+            teams,
             quotas,
         }
     }

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use crate::catalog::{self, Catalog, Definitions, Offer, OfferedTool, Reader, Writer};
-use crate::gateway::{CacheConfig, Config, Gateway, PageSize};
+use crate::gateway::{CacheConfig, Config, Gateway, PageSize, TeamParts};
 use larder_model::name::{TeamName, Teams};
 use larder_model::resource::{Call, Caller};
 use larder_provider::{Provider, SignalReceiver, signal_channel};
 use larder_runtime::history::EventLog;
+use larder_runtime::memory_budget::MemoryBudget;
 
 /// A team, and a gateway that serves it.
 pub struct TestTeam {
@@ -52,8 +53,9 @@ impl TestTeam {
             shared_teams: vec![],
             search_timeout: std::time::Duration::from_secs(1),
         };
+        let team = TeamParts::new(reader.clone(), sender);
         Self {
-            gateway: Gateway::new(config, [(reader.clone(), sender)]),
+            gateway: Gateway::new(config, [team], MemoryBudget::unlimited()),
             reader,
             signals,
             _writer: writer,

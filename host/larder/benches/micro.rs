@@ -22,7 +22,7 @@ use criterion::{BatchSize, Criterion};
 use http_body_util::{BodyExt as _, Full};
 use larder_config::{self as config, Config};
 use larder_core::catalog::{self, Catalog, Definitions, Offer, Reader, Writer};
-use larder_core::gateway::Gateway;
+use larder_core::gateway::{Gateway, TeamParts};
 use larder_core::telemetry::Telemetry;
 use larder_mcp::Endpoint;
 use larder_mcp::auth::Authenticator;
@@ -33,6 +33,7 @@ use larder_model::uri::Uri;
 use larder_provider::{GrantSources, ProbeResult, ProviderParts, SignalSender, signal_channel};
 use larder_runtime::drain::Drain;
 use larder_runtime::history::EventLog;
+use larder_runtime::memory_budget::MemoryBudget;
 use larder_sandbox::provider::Provider;
 use larder_sandbox::{CacheConfig, CacheLocation, CompiledComponent, Sandbox};
 use larder_uri_template::UriTemplate;
@@ -185,7 +186,8 @@ impl Fixture {
         );
         let gateway = Gateway::new(
             self.config.gateway.clone(),
-            [(reader.clone(), self.signals.clone())],
+            [TeamParts::new(reader.clone(), self.signals.clone())],
+            MemoryBudget::unlimited(),
         );
         let telemetry = Telemetry::default();
         let metrics = self.sandbox.metrics().clone();

@@ -195,18 +195,14 @@ enum Lookup<'a> {
 }
 
 impl Cache {
-    pub(super) fn new(config: Config, reader: Reader) -> Self {
+    /// Creates an empty cache, which charges its responses to this team.
+    pub(super) fn new(config: Config, reader: Reader, memory: &TeamMemory) -> Self {
         Self {
-            store: Mutex::new(ResponseStore::new(config)),
+            store: Mutex::new(ResponseStore::new(config, memory)),
             calls: SingleFlight::default(),
             shareability: ShareabilityTable::default(),
             reader,
         }
-    }
-
-    /// Charges the cached responses to this team from now on.
-    pub(super) fn charge_to(&self, memory: &TeamMemory) {
-        self.store().charge_to(memory);
     }
 
     /// Changes the capacity.

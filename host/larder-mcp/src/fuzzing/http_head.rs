@@ -10,6 +10,7 @@ use larder_model::resource::Caller;
 use larder_runtime::connection_slots::{ConnectionSlots, Source};
 use larder_runtime::drain::Drain;
 use larder_runtime::listener::ClientAddress;
+use larder_runtime::memory_budget::MemoryBudget;
 use larder_runtime::metrics::Metrics;
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -162,7 +163,8 @@ fn endpoint(tokens: Vec<Token>) -> Endpoint {
             shared_teams: vec![],
             search_timeout: std::time::Duration::from_secs(1),
         },
-        None,
+        [],
+        MemoryBudget::unlimited(),
     );
     let metrics = Metrics::default();
     let telemetry = Telemetry::default();

@@ -294,12 +294,9 @@ impl Reloader {
             parts.telemetry.set_teams(shares);
             parts.gateway.memory().set_team_count(config.teams.len());
         }
-        parts.gateway.reload(
-            config.gateway.clone(),
-            parts.teams.gateway_parts(),
-            parts.teams.quotas(),
-        );
-        parts.gateway.set_text_indexes(parts.teams.text_indexes());
+        parts
+            .gateway
+            .reload(config.gateway.clone(), parts.teams.gateway_parts());
         parts.endpoint.reload(config.endpoint.clone());
         parts
             .authenticator

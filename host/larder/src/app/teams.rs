@@ -12,11 +12,10 @@ use super::team::{SharedServices, Team};
 use larder_admin::TeamView;
 use larder_builtin::BuiltinHandle;
 use larder_config as config;
-use larder_core::catalog::Reader;
+use larder_core::gateway::TeamParts;
 use larder_core::reconcile::ConfigHandle;
 use larder_model::name::TeamName;
 use larder_model::policy::{Quota, QuotaUsage};
-use larder_model::text_index::TextIndex;
 use larder_provider::SignalSender;
 use larder_runtime::drain::Drain;
 use larder_runtime::metrics::{ComputedFamily, Metrics};
@@ -100,30 +99,11 @@ impl RunningTeams {
         self.views.subscribe()
     }
 
-    /// Returns the parts of each team that the gateway needs.
-    pub(super) fn gateway_parts(&self) -> Vec<(Reader, SignalSender)> {
+    /// Returns what the gateway uses of each team.
+    pub(super) fn gateway_parts(&self) -> Vec<TeamParts> {
         self.lock()
             .values()
-            .map(|team| (team.view.catalog.clone(), team.signals.clone()))
-            .collect()
-    }
-
-    /// Returns the full-text index of each team that has one.
-    pub(super) fn text_indexes(&self) -> Vec<(TeamName, Arc<dyn TextIndex>)> {
-        let teams = self.lock();
-        let with_index = teams.iter().filter_map(|(name, team)| {
-            let index = team.view.index.index()?;
-            Some((name.clone(), index.clone()))
-        });
-        with_index.collect()
-    }
-
-    /// Returns the quotas of the teams that have a quota.
-    pub(super) fn quotas(&self) -> Vec<(TeamName, Arc<QuotaUsage>)> {
-        let teams = self.lock();
-        teams
-            .iter()
-            .filter_map(|(name, team)| Some((name.clone(), team.quota_usage.clone()?)))
+            .map(RunningTeam::gateway_parts)
             .collect()
     }
 
@@ -162,6 +142,15 @@ impl RunningTeam {
         };
         if usage.quota() != quota {
             self.drain.spawn(usage.set(quota));
+        }
+    }
+
+    fn gateway_parts(&self) -> TeamParts {
+        TeamParts {
+            reader: self.view.catalog.clone(),
+            signals: self.signals.clone(),
+            quota_usage: self.quota_usage.clone(),
+            text_index: self.view.index.index().cloned(),
         }
     }
 

@@ -233,11 +233,9 @@ impl CommonParts {
     }
 
     fn gateway(&self, config: &Config, teams: &RunningTeams) -> Gateway {
-        let gateway = Gateway::new(config.gateway.clone(), teams.gateway_parts())
-            .with_audit(self.audit.clone())
-            .with_quotas(teams.quotas())
-            .with_memory(self.sandbox.memory_budget().clone());
-        gateway.set_text_indexes(teams.text_indexes());
+        let memory = self.sandbox.memory_budget().clone();
+        let gateway = Gateway::new(config.gateway.clone(), teams.gateway_parts(), memory)
+            .with_audit(self.audit.clone());
         gateway.register_refusal_metrics(&self.metrics);
         gateway.register_cache_metrics(&self.metrics);
         gateway

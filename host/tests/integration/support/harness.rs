@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use larder_core::catalog::{self, Notifier, Reader};
 use larder_core::change_detector::{self, ChangeDetector};
-use larder_core::gateway::{self, CacheConfig, Error, Filter, Gateway, PageSize};
+use larder_core::gateway::{self, CacheConfig, Error, Filter, Gateway, PageSize, TeamParts};
 use larder_core::reconcile::{
     self, Approvals, ProviderConfig, ReconcilePass, Reconciler, ReconcilerParts, StartLimits,
 };
@@ -23,6 +23,7 @@ use larder_model::uri::Uri;
 use larder_provider::{GrantSources, ProviderParts, SignalSender};
 use larder_runtime::drain::Drain;
 use larder_runtime::health::Health;
+use larder_runtime::memory_budget::MemoryBudget;
 use larder_runtime::metrics::Metrics;
 use larder_sandbox::{self as sandbox, CompilerConfig, Sandbox};
 use larder_signature::{Rule, Trust};
@@ -171,6 +172,14 @@ pub(crate) fn sandbox_config() -> sandbox::Config {
 
 /// Returns one gateway for the servers of several teams, built in the same way as in `app`.
 pub(crate) fn shared_gateway(servers: &[&TestServer], page_size: u32) -> Gateway {
+    gateway_of(
+        servers.iter().map(|server| server.gateway_parts()),
+        page_size,
+    )
+}
+
+/// Returns a gateway for these teams.
+pub(crate) fn gateway_of(teams: impl IntoIterator<Item = TeamParts>, page_size: u32) -> Gateway {
     let cache = CacheConfig {
         bytes: 16 << 20,
         entries: 1_000,
@@ -184,16 +193,7 @@ pub(crate) fn shared_gateway(servers: &[&TestServer], page_size: u32) -> Gateway
         shared_teams: vec![],
         search_timeout: std::time::Duration::from_secs(1),
     };
-    let quotas = servers
-        .iter()
-        .filter_map(|server| Some((server.reader.team().clone(), server.quota_usage.clone()?)));
-    Gateway::new(
-        config,
-        servers
-            .iter()
-            .map(|server| (server.reader.clone(), server.signals.clone())),
-    )
-    .with_quotas(quotas)
+    Gateway::new(config, teams, MemoryBudget::unlimited())
 }
 
 /// Parses a URI of a test.
@@ -268,6 +268,14 @@ impl TestServer {
             requires_settings: false,
             resource_tools: false,
             replicas: Arc::new(Single),
+        }
+    }
+
+    /// What a gateway uses of the team.
+    pub(crate) fn gateway_parts(&self) -> TeamParts {
+        TeamParts {
+            quota_usage: self.quota_usage.clone(),
+            ..TeamParts::new(self.reader.clone(), self.signals.clone())
         }
     }
 

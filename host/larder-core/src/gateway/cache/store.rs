@@ -19,8 +19,8 @@ const MAX_FRACTION: usize = 8;
 pub(super) struct ResponseStore {
     capacity: Config,
     bytes: usize,
-    /// The charged memory, in steps; none if there is no memory budget.
-    charge: Option<MemoryCharge>,
+    /// The charged memory, in steps.
+    charge: MemoryCharge,
     entries: LruCache<CacheKey, StoredResponse, RandomState>,
 }
 
@@ -31,12 +31,12 @@ struct StoredResponse {
 }
 
 impl ResponseStore {
-    pub(super) fn new(capacity: Config) -> Self {
+    pub(super) fn new(capacity: Config, memory: &TeamMemory) -> Self {
         // The hash is randomly keyed, because the URIs come from clients.
         Self {
             capacity,
             bytes: 0,
-            charge: None,
+            charge: memory.begin(MemoryUse::Caches),
             entries: LruCache::unbounded_with_hasher(RandomState::new()),
         }
     }
@@ -65,17 +65,10 @@ impl ResponseStore {
         self.entries.put(key, StoredResponse { response, bytes });
     }
 
-    /// From now on, charges the responses to this team. The store is still empty.
-    pub(super) fn charge_to(&mut self, memory: &TeamMemory) {
-        self.charge = Some(memory.begin(MemoryUse::Caches));
-    }
-
     /// Charges a further response. When memory is short, responses are not stored, because providers can return them
     /// again; memory that is charged but not needed is released.
     fn charge(&mut self, bytes: usize) -> bool {
-        let Some(charge) = &mut self.charge else {
-            return true;
-        };
+        let charge = &mut self.charge;
         let needed = (self.bytes + bytes) as u64;
         let charged = charge.bytes();
         if charged > needed + 2 * CHARGE_STEP {

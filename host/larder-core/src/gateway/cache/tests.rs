@@ -10,6 +10,7 @@ use crate::catalog::{Writer, catalog};
 use larder_model::name::TeamName;
 use larder_model::resource::{Body, Content};
 use larder_runtime::history::EventLog;
+use larder_runtime::memory_budget::MemoryBudget;
 
 const HOUR: Duration = Duration::from_secs(3_600);
 const CAPACITY: Config = Config {
@@ -60,7 +61,8 @@ fn text(result: &ReadResult) -> &str {
 
 fn cache(config: Config) -> (Writer, Cache) {
     let (writer, reader) = catalog(TeamName::default_team(), 8, EventLog::default());
-    (writer, Cache::new(config, reader))
+    let memory = MemoryBudget::unlimited().team(reader.team());
+    (writer, Cache::new(config, reader, &memory))
 }
 
 /// Reads with a call that returns `own`. Returns the text of the result, or `None` if the read has to wait.

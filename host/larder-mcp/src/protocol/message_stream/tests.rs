@@ -8,6 +8,7 @@ use larder_core::telemetry::Telemetry;
 use larder_model::name::Teams;
 use larder_model::resource::Caller;
 use larder_runtime::drain::Drain;
+use larder_runtime::memory_budget::MemoryBudget;
 use larder_runtime::metrics::Metrics;
 use serde_json::{Value, json};
 
@@ -86,7 +87,7 @@ fn endpoint(drain: &Drain) -> Endpoint {
     Endpoint::new(
         config,
         authenticator,
-        Gateway::new(gateway, []),
+        Gateway::new(gateway, [], MemoryBudget::unlimited()),
         drain.clone(),
         metrics,
         telemetry,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use larder_core::gateway::TeamParts;
 use larder_model::policy::{Quota, QuotaUsage};
 use larder_model::search::SearchQuery;
 use larder_model::text_index::{Change, Document, Limits, TextIndex};
@@ -10,13 +11,13 @@ use larder_search::{IndexThread, TantivyIndex};
 use tempfile::TempDir;
 
 use crate::support::harness::{
-    SLOW_WAIT, TestServer, anonymous_call, eventually_within, parse_uri,
+    SLOW_WAIT, TestServer, anonymous_call, eventually_within, gateway_of, parse_uri,
 };
 
 #[tokio::test]
 async fn a_search_is_charged_and_waits_for_cpu_time() {
     let server = TestServer::builder("echo").start().await;
-    let (folder, team) = (TempDir::new().unwrap(), server.reader.team().clone());
+    let folder = TempDir::new().unwrap();
     let index = TantivyIndex::new(
         folder.path().join("index"),
         Limits::default(),
@@ -35,12 +36,12 @@ async fn a_search_is_charged_and_waits_for_cpu_time() {
         ..Quota::default()
     };
     let quota_usage = Arc::new(QuotaUsage::new(quota));
-    let gateway = server
-        .gateway
-        .clone()
-        .with_quotas([(team.clone(), quota_usage.clone())]);
-    let index: Arc<dyn TextIndex> = Arc::new(index);
-    gateway.set_text_indexes([(team, index)]);
+    let team = TeamParts {
+        quota_usage: Some(quota_usage.clone()),
+        text_index: Some(Arc::new(index)),
+        ..server.gateway_parts()
+    };
+    let gateway = gateway_of([team], 100);
     let query = SearchQuery {
         text: "marmot".into(),
         ..SearchQuery::default()
@@ -79,11 +80,11 @@ async fn ranking_a_list_is_charged() {
         ..Quota::default()
     };
     let quota_usage = Arc::new(QuotaUsage::new(quota));
-    let team = server.reader.team().clone();
-    let gateway = server
-        .gateway
-        .clone()
-        .with_quotas([(team, quota_usage.clone())]);
+    let team = TeamParts {
+        quota_usage: Some(quota_usage.clone()),
+        ..server.gateway_parts()
+    };
+    let gateway = gateway_of([team], 100);
     let query = SearchQuery {
         text: "hello".into(),
         ..SearchQuery::default()

@@ -232,13 +232,11 @@ impl TestServerBuilder {
             shared_teams: Vec::new(),
             search_timeout: std::time::Duration::from_secs(1),
         };
-        let quotas = quota_usage
-            .clone()
-            .into_iter()
-            .map(|usage| (reader.team().clone(), usage));
-        let gateway = Gateway::new(config, [(reader.clone(), signals.clone())])
-            .with_quotas(quotas)
-            .with_memory(memory);
+        let team = TeamParts {
+            quota_usage: quota_usage.clone(),
+            ..TeamParts::new(reader.clone(), signals.clone())
+        };
+        let gateway = Gateway::new(config, [team], memory);
         let (folder, plugins) = (self.folder, self.plugins);
         let reconciler = Some(reconciler);
         TestServer {
