@@ -75,6 +75,8 @@ const MAX_HEAD: usize = 32 << 10;
 /// again.
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(30);
 const STREAM_TIMEOUT: Duration = Duration::from_secs(600);
+/// The answer to requests that need the whole server while it starts.
+const STARTING: &str = "the server is starting: try again later";
 /// How long to wait after `accept` failed.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(200);
 
@@ -128,6 +130,15 @@ pub struct CatalogJson {
     pub prompt: fn(&OfferedPrompt) -> &[u8],
 }
 
+/// The parts of a server that exist when its components are loaded.
+#[derive(Debug, Clone)]
+pub struct StartedServer {
+    /// Answers reads and completions.
+    pub gateway: Gateway,
+    /// Reloads the configuration.
+    pub reload: ReloadTrigger,
+}
+
 /// The data that the admin listener reports, and the reload that it triggers.
 pub struct Sources {
     /// The teams that are served.
@@ -148,10 +159,8 @@ pub struct Sources {
     pub needs_restart: watch::Receiver<Vec<String>>,
     /// Records what was deleted.
     pub audit: AuditLog,
-    /// Reloads the configuration.
-    pub reload: ReloadTrigger,
-    /// Answers reads and completions. Empty while the server starts.
-    pub gateway: Arc<OnceLock<Gateway>>,
+    /// What uses the whole server; none while the server starts.
+    pub started: watch::Receiver<Option<StartedServer>>,
     /// The credentials of the MCP endpoint.
     pub credentials: Arc<dyn EndpointCredentials>,
     /// Renders the catalog.
@@ -247,6 +256,11 @@ impl Admin {
                 serving.await;
             });
         }
+    }
+
+    /// The parts of the server that exist after the start; none before.
+    fn started(&self) -> Option<StartedServer> {
+        self.0.sources.started.borrow().clone()
     }
 
     /// Keeps the history of the last hour.

@@ -9,8 +9,8 @@ use futures_util::future::BoxFuture;
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
 
-use super::Admin;
 use super::response::{json, text};
+use super::{Admin, STARTING};
 
 /// The path.
 pub(super) const PATH: &str = "/reload";
@@ -53,7 +53,13 @@ pub(super) async fn post(State(admin): State<Admin>) -> Response {
             "other machines can reach this address, so `admin.token` has to be configured for this";
         return text(StatusCode::FORBIDDEN, message.into());
     }
-    let reloaded = (admin.0.sources.reload.0)().await;
+    let reloaded = match admin.started() {
+        Some(started) => (started.reload.0)().await,
+        None => ReloadReport {
+            errors: vec![STARTING.into()],
+            ..ReloadReport::default()
+        },
+    };
     let status = if reloaded.ok {
         StatusCode::OK
     } else {

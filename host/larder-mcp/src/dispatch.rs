@@ -19,11 +19,10 @@ use self::results::{Context, ResultMetadata};
 use crate::Endpoint;
 use crate::client_side::call_stream::CancelOnDrop;
 use crate::era::method::Operation;
-use crate::era::peer::Peer;
+use crate::era::peer::{LegacyPeer, Peer};
 use crate::era::request_slot::RequestSlot;
 use crate::era::{MODERN, declares_version};
 use crate::outgoing::waiting_bytes::ChargedResponse;
-use crate::subscribe::subscriptions::Subscriptions;
 use crate::wire::error_message::error;
 use crate::wire::json_writer::Object;
 use crate::wire::message::{Id, Request};
@@ -198,10 +197,11 @@ impl Context<'_> {
     }
 
     async fn subscribe(self, peer: &Peer, uri: &Uri) -> Result<ChargedResponse, DispatchError> {
+        let client = legacy_client(peer)?;
         self.endpoint
-            .subscribe(subscriptions(peer)?, self.call, uri.clone())
+            .subscribe(&client.subscriptions, self.call, uri.clone())
             .await?;
-        Ok(self.empty_result())
+        Ok(self.saved(client).await)
     }
 
     async fn subscribe_all(
@@ -209,10 +209,11 @@ impl Context<'_> {
         peer: &Peer,
         uris: &[Uri],
     ) -> Result<ChargedResponse, DispatchError> {
+        let client = legacy_client(peer)?;
         self.endpoint
-            .subscribe_all(subscriptions(peer)?, self.call, uris)
+            .subscribe_all(&client.subscriptions, self.call, uris)
             .await?;
-        Ok(self.empty_result())
+        Ok(self.saved(client).await)
     }
 
     async fn unsubscribe<'u>(
@@ -220,8 +221,15 @@ impl Context<'_> {
         peer: &Peer,
         uris: impl IntoIterator<Item = &'u String>,
     ) -> Result<ChargedResponse, DispatchError> {
-        subscriptions(peer)?.unsubscribe(uris).await;
-        Ok(self.empty_result())
+        let client = legacy_client(peer)?;
+        client.subscriptions.unsubscribe(uris);
+        Ok(self.saved(client).await)
+    }
+
+    /// Stores changed subscriptions before the client is told that they changed.
+    async fn saved(self, client: &LegacyPeer) -> ChargedResponse {
+        client.subscriptions.save(client.storage.as_ref()).await;
+        self.empty_result()
     }
 }
 
@@ -271,9 +279,9 @@ impl Failure {
     }
 }
 
-fn subscriptions(peer: &Peer) -> Result<&Subscriptions, RpcError> {
+fn legacy_client(peer: &Peer) -> Result<&LegacyPeer, RpcError> {
     match peer {
-        Peer::Legacy(client) => Ok(&client.subscriptions),
+        Peer::Legacy(client) => Ok(client),
         Peer::Modern | Peer::Uninitialized => Err(RpcError::unknown_method("resources/subscribe")),
     }
 }

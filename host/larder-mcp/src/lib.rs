@@ -43,10 +43,12 @@ use self::http::request_log::RequestLog;
 pub use self::http::request_log::RequestLogMode;
 use self::outgoing::waiting_bytes::WaitingBytes;
 pub use self::render::catalog_json;
-use self::session::Sessions;
+use self::session::storage::Storage;
 pub use self::session::{
     FileSessionStore, SessionKey, SessionOwner, SessionRecord, SessionStore, StoredSession,
+    StoredSessions,
 };
+use self::session::{Sessions, SessionsParts};
 use self::settings::{FixedSettings, Settings};
 use larder_core::gateway::Gateway;
 use larder_core::telemetry::Telemetry;
@@ -111,6 +113,52 @@ pub enum Extension {
     ResourcesGet,
 }
 
+/// What an endpoint works with.
+pub struct EndpointParts {
+    /// Decides which requests are accepted.
+    pub authenticator: Authenticator,
+    /// Answers the requests.
+    pub gateway: Gateway,
+    /// The drain of the tasks.
+    pub drain: Drain,
+    /// Where requests are counted.
+    pub metrics: Metrics,
+    /// Where requests are traced.
+    pub telemetry: Telemetry,
+    /// This server as one of several replicas; none if it is the only one.
+    pub replica: Option<Replica>,
+    /// The store of the sessions; none if they end with this process.
+    pub stored_sessions: Option<StoredSessions>,
+}
+
+impl EndpointParts {
+    /// The parts of a server that is the only one, traces nothing and stores no sessions.
+    pub fn new(
+        authenticator: Authenticator,
+        gateway: Gateway,
+        drain: Drain,
+        metrics: Metrics,
+    ) -> Self {
+        Self {
+            authenticator,
+            gateway,
+            drain,
+            metrics,
+            telemetry: Telemetry::default(),
+            replica: None,
+            stored_sessions: None,
+        }
+    }
+}
+
+/// One of several replicas of a server.
+pub struct Replica {
+    /// The ids of its sessions begin with this name.
+    pub name: ReplicaName,
+    /// All replicas share these keys, which seal the state that modern clients hold.
+    pub keys: SealingKeys,
+}
+
 /// The MCP endpoint. Clones share one state.
 #[derive(Clone)]
 pub struct Endpoint(Arc<Inner>);
@@ -132,20 +180,30 @@ struct Inner {
 }
 
 impl Endpoint {
-    /// Creates an endpoint that accepts the requests that `authenticator` admits. It does not serve any
-    /// transport yet.
-    pub fn new(
-        config: Config,
-        authenticator: Authenticator,
-        gateway: Gateway,
-        drain: Drain,
-        metrics: Metrics,
-        telemetry: Telemetry,
-    ) -> Self {
+    /// Creates an endpoint. It does not serve any transport yet.
+    pub fn new(config: Config, parts: EndpointParts) -> Self {
+        let EndpointParts {
+            authenticator,
+            gateway,
+            drain,
+            metrics,
+            telemetry,
+            replica,
+            stored_sessions,
+        } = parts;
         let (fixed, settings) = Settings::split(config);
         let settings = Arc::new(ArcSwap::from_pointee(settings));
-        let sessions = Arc::new(Sessions::new(fixed.sessions, fixed.session_idle_timeout));
-        sessions.charge_to(gateway.memory());
+        let (replica, keys) = replica.map(|replica| (replica.name, replica.keys)).unzip();
+        let (storage, earlier_sessions) = stored_sessions
+            .map(|stored| Storage::new(stored, &drain))
+            .unzip();
+        let sessions = Arc::new(Sessions::new(SessionsParts {
+            max_sessions: fixed.sessions,
+            idle_timeout: fixed.session_idle_timeout,
+            memory: gateway.memory().clone(),
+            storage,
+            replica,
+        }));
         let streams = ShareLimits {
             streams: fixed.streams,
             ..ShareLimits::default()
@@ -170,12 +228,15 @@ impl Endpoint {
             metrics,
             telemetry,
             request_log,
-            input_states: InputStates::new(),
+            input_states: InputStates::new(keys),
             low_priority_threads,
             settings,
             fixed,
         }));
         endpoint.register_gauges();
+        if let Some(earlier) = earlier_sessions {
+            endpoint.continue_sessions(earlier);
+        }
         endpoint
     }
 
@@ -192,13 +253,6 @@ impl Endpoint {
         let waiting_bytes = self.0.waiting_bytes.clone();
         let help = "Bytes of large responses that wait for their clients";
         metrics.register_gauge("larder_waiting_bytes", help, move || waiting_bytes.total());
-    }
-
-    /// Makes this server one of several replicas. The ids of its sessions begin with its name. State that modern clients
-    /// hold is sealed with keys that all replicas share.
-    pub fn join_replicas(&self, name: ReplicaName, keys: SealingKeys) {
-        self.0.sessions.set_replica(name);
-        self.0.input_states.share(keys);
     }
 
     /// Replaces the settings. Called after the settings of the gateway are replaced. The address, the credentials, the

@@ -6,12 +6,12 @@ mod eviction;
 mod lifetime;
 mod recorder;
 mod restore;
-mod storage;
+pub(crate) mod storage;
 mod store;
 mod stored_bytes;
 
 use std::collections::HashMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use http::StatusCode;
@@ -29,9 +29,11 @@ use larder_model::name::ReplicaName;
 use larder_model::resource::Caller;
 use larder_runtime::memory_budget::MemoryBudget;
 use larder_runtime::metrics::Refusal;
+use recorder::{Recorder, StoreContent};
 use storage::Storage;
 pub use store::{
     FileSessionStore, SessionKey, SessionOwner, SessionRecord, SessionStore, StoredSession,
+    StoredSessions,
 };
 
 /// Maximum number of concurrent requests of one session. Requests continue after their connections end, so no other
@@ -46,9 +48,20 @@ pub(super) struct Sessions<W = Subscriptions> {
     max_sessions: usize,
     idle_timeout: Duration,
     /// None if sessions are kept in memory only.
-    storage: OnceLock<Arc<Storage>>,
-    /// The name of this replica. None if there are no other replicas.
-    replica: OnceLock<ReplicaName>,
+    storage: Option<Arc<Storage>>,
+    /// The ids of new sessions begin with the name of this replica. A load balancer then sends the requests of a session
+    /// to the replica that has the session. None if there are no other replicas.
+    replica: Option<ReplicaName>,
+}
+
+/// What sessions are created with.
+pub(super) struct SessionsParts {
+    pub(super) max_sessions: usize,
+    pub(super) idle_timeout: Duration,
+    /// Retained event streams are charged to this budget.
+    pub(super) memory: MemoryBudget,
+    pub(super) storage: Option<Arc<Storage>>,
+    pub(super) replica: Option<ReplicaName>,
 }
 
 struct Table<W> {
@@ -82,31 +95,19 @@ struct Usage {
 }
 
 impl<W> Sessions<W> {
-    pub(super) fn new(max_sessions: usize, idle_timeout: Duration) -> Self {
+    pub(super) fn new(parts: SessionsParts) -> Self {
         let table = Mutex::new(Table {
             open: HashMap::new(),
             stored: HashMap::new(),
         });
         Self {
             table,
-            budget: Arc::default(),
-            max_sessions,
-            idle_timeout,
-            storage: OnceLock::new(),
-            replica: OnceLock::new(),
+            budget: Arc::new(ReplayBudget::new(parts.memory)),
+            max_sessions: parts.max_sessions,
+            idle_timeout: parts.idle_timeout,
+            storage: parts.storage,
+            replica: parts.replica,
         }
-    }
-
-    /// From now on, charges retained event streams to this budget.
-    pub(super) fn charge_to(&self, memory: &MemoryBudget) {
-        self.budget.charge_to(memory);
-    }
-
-    /// From now on, the ids of new sessions begin with the name of this replica. A load balancer then sends the requests
-    /// of a session to the replica that has the session.
-    pub(super) fn set_replica(&self, name: ReplicaName) {
-        // The name is set once, at the start.
-        _ = self.replica.set(name);
     }
 
     /// Opens a session. If the table is full, evicts a session of the same caller, or of a caller with more sessions.
@@ -117,7 +118,8 @@ impl<W> Sessions<W> {
     ) -> Result<Arc<Session<W>>, RpcError> {
         let ids = EventIds::new(&random_id()?[..12], &random_id()?[..RUN_LENGTH]);
         let replay = Replay::new(ids, client.log.clone(), self.budget.clone());
-        let session = Arc::new(Session::new(self.new_id()?, client, caller, replay));
+        let session = Session::new(self.new_id()?, client, caller, replay);
+        let session = Arc::new(self.recorded(session, StoreContent::Nothing));
         let mut table = self.lock();
         self.make_room(&mut table, &session.caller)?;
         table.open.insert(session.id.clone(), session.clone());
@@ -126,14 +128,25 @@ impl<W> Sessions<W> {
 
     fn new_id(&self) -> Result<String, RpcError> {
         let random = random_id()?;
-        Ok(match self.replica.get() {
+        Ok(match &self.replica {
             Some(name) => format!("{name}.{random}"),
             None => random,
         })
     }
 
-    /// Adds sessions that earlier runs of the server have put into this store.
-    fn add_stored(&self, listed: Vec<StoredSession>, storage: Arc<Storage>) {
+    /// Makes a new session store its changes, if sessions are stored.
+    fn recorded(&self, mut session: Session<W>, stored: StoreContent) -> Session<W> {
+        if let Some(storage) = self.storage.clone() {
+            session.client.storage = Some(Arc::new(Recorder::new(storage, &session, stored)));
+        }
+        session
+    }
+
+    /// Adds sessions that earlier runs of the server have put into the store.
+    fn add_stored(&self, listed: Vec<StoredSession>) {
+        let Some(storage) = &self.storage else {
+            return;
+        };
         let now = SystemTime::now();
         let mut table = self.lock();
         for session in listed {
@@ -168,7 +181,6 @@ impl<W> Sessions<W> {
             table.stored.remove(&oldest);
             storage.remove_later(oldest);
         }
-        _ = self.storage.set(storage);
     }
 
     /// Returns the store, if it may have a session of this caller with this id.
@@ -182,7 +194,7 @@ impl<W> Sessions<W> {
         let may_exist =
             !table.open.contains_key(id) && table.stored.get(&key).is_none_or(is_current);
         self.storage
-            .get()
+            .as_ref()
             .filter(|storage| may_exist && !storage.has_ended(key))
     }
 
@@ -233,7 +245,7 @@ impl<W> Sessions<W> {
     pub(super) async fn end(&self, session: &Session<W>) {
         self.lock().open.remove(&session.id);
         session.close();
-        if let Some(storage) = self.storage.get() {
+        if let Some(storage) = &self.storage {
             storage.remove(vec![SessionKey::of(&session.id)]).await;
         }
     }
@@ -332,7 +344,7 @@ impl<W> Sessions<W> {
     }
 
     fn remove_stored(&self, key: SessionKey) {
-        if let Some(storage) = self.storage.get() {
+        if let Some(storage) = &self.storage {
             storage.remove_later(key);
         }
     }

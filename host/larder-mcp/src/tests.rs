@@ -56,11 +56,12 @@ impl TestEndpoint {
             Authenticator::new(config.auth.clone(), config.caller.clone(), drain.clone());
         let endpoint = Endpoint::new(
             config,
-            authenticator,
-            team.gateway.clone(),
-            drain,
-            Metrics::default(),
-            Telemetry::default(),
+            EndpointParts::new(
+                authenticator,
+                team.gateway.clone(),
+                drain,
+                Metrics::default(),
+            ),
         );
         Self {
             endpoint,

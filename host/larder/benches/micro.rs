@@ -23,9 +23,8 @@ use http_body_util::{BodyExt as _, Full};
 use larder_config::{self as config, Config};
 use larder_core::catalog::{self, Catalog, Definitions, Offer, Reader, Writer};
 use larder_core::gateway::{Gateway, TeamParts};
-use larder_core::telemetry::Telemetry;
-use larder_mcp::Endpoint;
 use larder_mcp::auth::Authenticator;
+use larder_mcp::{Endpoint, EndpointParts};
 use larder_model::name::{ProviderName, TeamName};
 use larder_model::policy::{Grant, GuestLifetime, Permit};
 use larder_model::resource::{Details, Entry, Freshness, RenderCache, Scope, Template};
@@ -189,15 +188,10 @@ impl Fixture {
             [TeamParts::new(reader.clone(), self.signals.clone())],
             MemoryBudget::unlimited(),
         );
-        let telemetry = Telemetry::default();
         let metrics = self.sandbox.metrics().clone();
         Endpoint::new(
             config,
-            gate,
-            gateway,
-            self.drain.clone(),
-            metrics,
-            telemetry,
+            EndpointParts::new(gate, gateway, self.drain.clone(), metrics),
         )
     }
 }

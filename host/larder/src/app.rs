@@ -36,8 +36,8 @@ use tokio::io::DuplexStream;
 use tokio::sync::watch;
 
 use self::critical_tasks::CriticalTasks;
+pub use self::reload::LogHook;
 use self::reload::Reloader;
-use self::replicas::Replicas;
 use self::team::Team;
 use self::teams::RunningTeams;
 #[cfg(not(feature = "cluster"))]
@@ -50,6 +50,7 @@ use larder_mcp::{Endpoint, Listener};
 use larder_runtime::drain::{Drain, DrainGuard, SupervisedTask};
 use larder_runtime::health::{Health, Impact};
 
+use admin_listener::for_command;
 pub use admin_listener::{IfInUse, bind_admin};
 pub use error::{RunError, bind};
 pub use inherited_sockets::InheritedSockets;
@@ -74,8 +75,6 @@ const OWN_CALLS_TIMEOUT: Duration = Duration::from_secs(1);
 /// The running server, or the same parts for one command.
 pub struct App {
     endpoint: Endpoint,
-    /// The other replicas of this server; none if it has no replicas.
-    replicas: Option<Replicas>,
     teams: Arc<RunningTeams>,
     /// The parts that keep the catalogs up to date, until their tasks are started.
     teams_to_run: Vec<Team>,
@@ -95,6 +94,35 @@ pub struct App {
     hangup_signals: Option<HangupSignals>,
     /// Whether SIGHUP stops the process instead of triggering a reload, as it should for a command in a terminal.
     stops_on_hangup: bool,
+}
+
+/// What the parts are built for.
+#[derive(Debug, Clone, Copy)]
+enum Purpose {
+    /// A command. It stores nothing: pending approvals, for example, are recorded only by a server.
+    Command,
+    /// A server for the author of a component.
+    Development,
+    /// A server whose start has these limits.
+    Server(StartLimits),
+}
+
+impl Purpose {
+    fn is_server(self) -> bool {
+        matches!(self, Self::Server(_))
+    }
+
+    /// Whether sessions, pending approvals and the values of providers are stored.
+    fn persists_state(self) -> bool {
+        !matches!(self, Self::Command)
+    }
+
+    fn start_limits(self) -> Option<StartLimits> {
+        match self {
+            Self::Server(limits) => Some(limits),
+            Self::Command | Self::Development => None,
+        }
+    }
 }
 
 /// Read-only access to the served catalogs.
@@ -121,13 +149,18 @@ impl App {
         for team in config.teams.values_mut() {
             team.reconcile.approvals = team.reconcile.approvals.clone().read_only();
         }
-        Self::build_with_admin(config, None).await
+        let log_hook = Box::new(|_: &config::Log| ());
+        Self::wire(for_command(config), None, Purpose::Command, log_hook).await
     }
 
     /// Builds all parts of a server. The admin address answers from the beginning, and shutdown signals are handled as
     /// soon as this returns. The start waits only a limited time for components to load; the remaining components are
-    /// served as soon as they are loaded.
-    pub async fn build_server(config: Config, admin: Option<Listener>) -> Result<Self, RunError> {
+    /// served as soon as they are loaded. `log_hook` is called when the configuration was read again.
+    pub async fn build_server(
+        config: Config,
+        admin: Option<Listener>,
+        log_hook: LogHook,
+    ) -> Result<Self, RunError> {
         huge_pages::disable();
         for warning in &config.warnings {
             tracing::warn!("{}", warning.in_file(config.file.as_deref()));
@@ -142,7 +175,7 @@ impl App {
             own_calls: OWN_CALLS_TIMEOUT,
             ready: config.ready_timeout,
         };
-        let mut app = Self::wire(config, admin, Some(limits)).await?;
+        let mut app = Self::wire(config, admin, Purpose::Server(limits), log_hook).await?;
         platform_limitations::report(&app.health);
         app.keep_running("return of freed memory", memory_return::return_regularly);
         (app.shutdown_signals, app.hangup_signals) =
@@ -159,10 +192,12 @@ impl App {
         }
     }
 
-    /// Starts the tasks that keep the catalogs up to date, without recording pending approvals for `larder
-    /// approve`: only a server records them.
+    /// Starts the tasks that keep the catalogs up to date.
     pub fn start_updates(&mut self) {
-        self.spawn_updates(false);
+        self.teams_to_run
+            .drain(..)
+            .for_each(|team| team.start_updates(&self.critical_tasks));
+        self.reloader.clone().start();
     }
 
     /// Starts the tasks of a server, including the SIGHUP handler, which triggers a scan and a reload.
@@ -180,7 +215,7 @@ impl App {
                 handler,
             );
         }
-        self.spawn_updates(true);
+        self.start_updates();
         self.keep_running("watchdog of the service manager", service_manager::watch);
     }
 
@@ -198,18 +233,6 @@ impl App {
     /// Notifies the service manager that the server accepts requests at this address.
     pub fn announce_to_service_manager(&self, at: &str) {
         service_manager::ready(&format!("serves {at}"));
-    }
-
-    fn spawn_updates(&mut self, persists_state: bool) {
-        self.teams_to_run
-            .drain(..)
-            .for_each(|team| team.start_updates(&self.critical_tasks, persists_state));
-        self.reloader.clone().start(persists_state);
-    }
-
-    /// Calls `apply` when a reload changes what is logged.
-    pub(crate) fn on_log_change(&self, apply: impl Fn(&config::Log) + Send + Sync + 'static) {
-        self.reloader.set_log_hook(Box::new(apply));
     }
 
     /// Returns what is currently served.

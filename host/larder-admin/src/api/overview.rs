@@ -144,12 +144,10 @@ impl Memory {
 
 impl Caches {
     fn of(admin: &Admin, views: &[ComponentView]) -> Self {
-        let Sources {
-            gateway, metrics, ..
-        } = &admin.0.sources;
-        let (bytes, responses) = gateway
-            .get()
-            .map(|gateway| gateway.cache_size())
+        let metrics = &admin.0.sources.metrics;
+        let (bytes, responses) = admin
+            .started()
+            .map(|started| started.gateway.cache_size())
             .unwrap_or_default();
         let sum = |result| {
             let offers = views.iter().filter_map(|view| view.offer.as_ref());

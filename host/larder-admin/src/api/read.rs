@@ -14,9 +14,9 @@ use super::body;
 use super::caller::ChosenCaller;
 use super::response::ApiError;
 use super::time::timestamp;
-use crate::Admin;
 use crate::operator::Operator;
 use crate::response::json;
+use crate::{Admin, STARTING};
 use larder_core::gateway::{self, Gateway};
 use larder_model::name::TeamName;
 use larder_model::resource::{self, CompletionRequest, Content, ReadResult};
@@ -106,7 +106,8 @@ pub(super) async fn read(
     let call = caller.call(&admin, &operator)?;
     let started = Instant::now();
     // Boxed: the future of a read is large, and the futures of the other paths would reserve space for it.
-    let result = Box::pin(admin.gateway()?.read(&call, &uri, None))
+    let gateway = admin.gateway()?;
+    let result = Box::pin(gateway.read(&call, &uri, None))
         .await
         .map_err(api_error)?;
     let took = started.elapsed();
@@ -150,11 +151,12 @@ pub(super) async fn complete(
         prefix: value,
         filled,
     };
+    let gateway = admin.gateway()?;
     let resource::Completion {
         values,
         total,
         has_more,
-    } = Box::pin(admin.gateway()?.complete(&call, request))
+    } = Box::pin(gateway.complete(&call, request))
         .await
         .map_err(api_error)?;
     Ok(json(
@@ -257,10 +259,9 @@ fn api_error(error: gateway::Error) -> ApiError {
 }
 
 impl Admin {
-    fn gateway(&self) -> Result<&Gateway, ApiError> {
-        let message = "the server is starting: try again later";
-        let starting = || ApiError::unavailable("starting", message);
-        self.0.sources.gateway.get().ok_or_else(starting)
+    fn gateway(&self) -> Result<Gateway, ApiError> {
+        let starting = || ApiError::unavailable("starting", STARTING);
+        Ok(self.started().ok_or_else(starting)?.gateway)
     }
 
     /// Charges the memory for the response before it is allocated.

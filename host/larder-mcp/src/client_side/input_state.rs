@@ -3,7 +3,6 @@
 //! used for anything else.
 
 use std::io;
-use std::sync::OnceLock;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use base64_simd::URL_SAFE_NO_PAD as BASE64;
@@ -22,7 +21,7 @@ const MAX_LENGTH: usize = 128 << 10;
 /// have to start again after a restart.
 pub(crate) struct InputStates {
     own: Option<SealingKey>,
-    shared: OnceLock<SealingKeys>,
+    shared: Option<SealingKeys>,
 }
 
 /// What a state contains.
@@ -46,17 +45,13 @@ pub(crate) struct Binding<'a> {
 }
 
 impl InputStates {
-    /// Creates a key. If the system has no random numbers, there is no key, and no modern call can request input.
-    pub(crate) fn new() -> Self {
+    /// Uses the keys that all replicas share, or creates a key. If the system has no random numbers, there is no key,
+    /// and no modern call can request input.
+    pub(crate) fn new(shared: Option<SealingKeys>) -> Self {
         Self {
             own: SealingKey::random().ok(),
-            shared: OnceLock::new(),
+            shared,
         }
-    }
-
-    /// From now on, uses keys that all replicas share.
-    pub(crate) fn share(&self, keys: SealingKeys) {
-        _ = self.shared.set(keys);
     }
 
     /// Encrypts the state of a call. `None` only if there is no key.
@@ -78,7 +73,7 @@ impl InputStates {
     }
 
     fn encrypt(&self, context: &[u8], content: Vec<u8>) -> Option<io::Result<Vec<u8>>> {
-        match self.shared.get() {
+        match &self.shared {
             // Replicas of earlier versions seal other data with the same keys.
             Some(keys) => Some(keys.seal(&[b"input ", context].concat(), content)),
             None => Some(self.own.as_ref()?.seal(context, content)),
@@ -86,7 +81,7 @@ impl InputStates {
     }
 
     fn decrypt(&self, context: &[u8], sealed: Vec<u8>) -> Option<Vec<u8>> {
-        match self.shared.get() {
+        match &self.shared {
             Some(keys) => keys.unseal(&[b"input ", context].concat(), &sealed),
             None => self.own.as_ref()?.unseal(context, sealed),
         }
@@ -145,11 +140,7 @@ mod tests {
 
     #[test]
     fn replicas_with_the_same_key_open_each_others_states() {
-        let replica = |secret| {
-            let states = InputStates::new();
-            states.share(SealingKeys::new([secret]).unwrap());
-            states
-        };
+        let replica = |secret| InputStates::new(SealingKeys::new([secret]));
         let binding = || Binding {
             caller: None,
             method: "tools/call",
@@ -161,12 +152,12 @@ mod tests {
             .unwrap();
         assert!(replica("a").open(&binding(), &sealed).is_some());
         assert_eq!(replica("b").open(&binding(), &sealed), None);
-        assert_eq!(InputStates::new().open(&binding(), &sealed), None);
+        assert_eq!(InputStates::new(None).open(&binding(), &sealed), None);
     }
 
     #[test]
     fn a_state_is_of_use_only_for_its_call() {
-        let states = InputStates::new();
+        let states = InputStates::new(None);
         let ann = caller("ann", "a");
         let component = Digest::of(b"component");
         let binding = |caller, name, arguments: &str| Binding {
@@ -235,7 +226,7 @@ mod tests {
             ),
             None
         );
-        let other = InputStates::new();
+        let other = InputStates::new(None);
         assert_eq!(
             other.open(&binding(Some(&ann), "x", "{}"), &sealed),
             None,

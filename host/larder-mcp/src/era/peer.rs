@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 
 use crate::client_side::LegacyClientSide;
-use crate::subscribe::subscriptions::Subscriptions;
+use crate::subscribe::subscriptions::{SubscriptionStorage, Subscriptions};
 use crate::wire::message::Response;
 
 /// The client of a request.
@@ -21,6 +21,8 @@ pub(crate) enum Peer {
 #[derive(Clone)]
 pub(crate) struct LegacyPeer {
     pub(crate) subscriptions: Arc<Subscriptions>,
+    /// None if the subscriptions are not stored.
+    pub(crate) storage: Option<Arc<dyn SubscriptionStorage>>,
     pub(crate) side: Arc<LegacyClientSide>,
     /// Where requests to the client are sent during a call of a tool or a prompt.
     pub(crate) stream: Option<mpsc::Sender<Vec<u8>>>,

@@ -4,7 +4,6 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use larder_core::gateway::{self, Gateway, PageSize};
-use larder_core::telemetry::Telemetry;
 use larder_model::name::{Digest, Teams};
 use larder_model::resource::Caller;
 use larder_runtime::connection_slots::{ConnectionSlots, Source};
@@ -19,7 +18,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::auth::{self, Authenticator, Token};
 use crate::http::connection::{ConnectionState, serve};
-use crate::{Config, Endpoint, RequestLogMode};
+use crate::{Config, Endpoint, EndpointParts, RequestLogMode};
 
 /// How long a connection may take to end after the client has sent everything. The clock advances only while both sides
 /// wait, so a busy machine changes nothing.
@@ -167,14 +166,9 @@ fn endpoint(tokens: Vec<Token>) -> Endpoint {
         MemoryBudget::unlimited(),
     );
     let metrics = Metrics::default();
-    let telemetry = Telemetry::default();
     Endpoint::new(
         config(auth),
-        authenticator,
-        gateway,
-        drain,
-        metrics,
-        telemetry,
+        EndpointParts::new(authenticator, gateway, drain, metrics),
     )
 }
 

@@ -35,7 +35,7 @@ impl Endpoint {
             legacy::Client::initialize(request, self.context(head, None), None)?;
         let session = self.0.sessions.open(client, head.identity.caller.clone())?;
         // Boxed, because this is rare, and the future of every request would otherwise contain this future.
-        self.0.sessions.store(&session).boxed().await;
+        session.client.save().boxed().await;
         let id = HeaderValue::from_str(&session.id)
             .map_err(|_| RpcError::new(INTERNAL_ERROR, "no session can be opened"))?;
         let mut response = json(StatusCode::OK, handshake);

@@ -13,7 +13,7 @@ use crate::era::LegacyVersion;
 use crate::era::method::{self, Method};
 use crate::era::peer::{LegacyPeer, Peer};
 use crate::subscribe::replay::NotificationLog;
-use crate::subscribe::subscriptions::{StoredSubscription, Subscriptions};
+use crate::subscribe::subscriptions::{StoredSubscription, SubscriptionStorage, Subscriptions};
 use crate::wire::json_writer::object;
 use crate::wire::message::{Message, Request};
 use crate::wire::rpc_error::{INVALID_REQUEST, RpcError};
@@ -28,6 +28,8 @@ pub(crate) use client_description::ClientDescription;
 pub(crate) struct Client<S = Subscriptions> {
     pub(crate) version: LegacyVersion,
     pub(crate) subscriptions: Arc<S>,
+    /// None if the subscriptions are not stored.
+    pub(crate) storage: Option<Arc<dyn SubscriptionStorage>>,
     pub(crate) log: Arc<NotificationLog>,
     pub(crate) description: Arc<ClientDescription>,
     pub(crate) side: Arc<LegacyClientSide>,
@@ -58,6 +60,7 @@ impl Client {
         let client = Self {
             version,
             subscriptions,
+            storage: None,
             log,
             description,
             side,
@@ -79,10 +82,16 @@ impl Client {
         Self {
             version,
             subscriptions: Arc::new(subscriptions),
+            storage: None,
             log: Arc::default(),
             description,
             side,
         }
+    }
+
+    /// Stores the subscriptions, if they are stored. Returns whether they had changed.
+    pub(crate) async fn save(&self) -> bool {
+        self.subscriptions.save(self.storage.as_ref()).await
     }
 
     /// Accepts a request other than `initialize`.
@@ -109,11 +118,10 @@ impl Client {
     }
 
     fn peer(&self) -> Peer {
-        let subscriptions = self.subscriptions.clone();
-        let side = self.side.clone();
         Peer::Legacy(LegacyPeer {
-            subscriptions,
-            side,
+            subscriptions: self.subscriptions.clone(),
+            storage: self.storage.clone(),
+            side: self.side.clone(),
             stream: None,
         })
     }

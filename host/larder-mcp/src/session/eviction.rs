@@ -143,7 +143,7 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use super::super::Sessions;
-    use super::super::tests::client;
+    use super::super::tests::{client, parts};
     use super::*;
     use larder_model::name::TeamName;
 
@@ -161,7 +161,7 @@ mod tests {
     /// Opens sessions of these callers, one per second. A caller with a `+` has an open stream. Checks which callers
     /// have a session at the end and which were rejected.
     fn check(max_sessions: usize, callers: &str, expected: &str) {
-        let sessions = Sessions::new(max_sessions, Duration::from_secs(3600));
+        let sessions = Sessions::new(parts(max_sessions, Duration::from_secs(3600)));
         let mut streams = Vec::new();
         let mut rejected = Vec::new();
         let began = Instant::now();

@@ -7,10 +7,10 @@ use futures_util::future::BoxFuture;
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
+use super::Session;
 use super::storage::Storage;
 use super::store::{SessionKey, SessionOwner, SessionRecord};
-use crate::protocol::legacy::Client;
-use crate::subscribe::replay::{EventIds, NotificationLog};
+use crate::subscribe::replay::NotificationLog;
 use crate::subscribe::subscriptions::{SubscriptionStorage, Subscriptions};
 use larder_model::name::Digest;
 
@@ -36,28 +36,25 @@ pub(super) enum StoreContent {
 }
 
 impl Recorder {
-    pub(super) fn new(
+    pub(super) fn new<W>(
         storage: Arc<Storage>,
-        id: &str,
-        client: &Client,
-        owner: SessionOwner,
-        ids: &EventIds,
-        ended: CancellationToken,
+        session: &Session<W>,
         stored: StoreContent,
     ) -> Self {
+        let client = &session.client;
         let record = SessionRecord {
             version: client.version,
-            owner,
+            owner: SessionOwner::of(&session.caller),
             client: (*client.description).clone(),
-            events: ids.clone(),
+            events: session.replay.ids().clone(),
             subscriptions: vec![],
         };
         Self {
             storage,
-            key: SessionKey::of(id),
+            key: SessionKey::of(&session.id),
             record,
             log: client.log.clone(),
-            ended,
+            ended: session.ended.clone(),
             stored: Mutex::new(stored),
         }
     }

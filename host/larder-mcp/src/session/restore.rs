@@ -7,9 +7,9 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 
-use super::recorder::{Recorder, StoreContent};
-use super::storage::Storage;
-use super::store::{SessionKey, SessionOwner, SessionRecord, SessionStore};
+use super::recorder::StoreContent;
+use super::storage::EarlierSessions;
+use super::store::{SessionKey, SessionOwner, SessionRecord};
 use super::{RUN_LENGTH, Session, Sessions, random_id};
 use crate::Endpoint;
 use crate::protocol::legacy::Client;
@@ -25,26 +25,17 @@ const WRITE_INTERVAL: Duration = Duration::from_secs(30);
 const MAX_REMOVALS: usize = 1_000;
 
 impl Endpoint {
-    /// Keeps sessions in this store, and continues the sessions that are in it. If the store cannot be read, sessions
-    /// are kept only in memory.
-    pub async fn keep_sessions(&self, store: Arc<dyn SessionStore>) {
+    /// Continues the sessions of earlier runs of the server, and stores the changes of all sessions.
+    pub(crate) fn continue_sessions(&self, earlier: EarlierSessions) {
         let inner = &self.0;
-        let listed = match store.list().await {
-            Ok(listed) => listed,
-            Err(error) => {
-                tracing::warn!(%error, "stored sessions cannot be read: sessions end at the next restart");
-                return;
-            }
-        };
-        let (storage, removals) = Storage::new(store, &inner.drain);
-        inner.sessions.add_stored(listed, storage);
+        inner.sessions.add_stored(earlier.listed);
         inner
             .sessions
             .retain_callers(|caller| inner.authenticator.accepts_caller(caller));
         let sessions = inner.sessions.clone();
         let drain = inner.drain.clone();
         inner.drain.spawn(async move {
-            let writing = sessions.write_changes(removals);
+            let writing = sessions.write_changes(earlier.removals);
             drain.run_until_stopping(writing).await;
             // All streams have ended, so the last position of each client is known.
             sessions.write_all().await;
@@ -95,12 +86,6 @@ impl Endpoint {
 }
 
 impl Sessions {
-    /// Stores a new session, if sessions are stored.
-    pub(crate) async fn store(&self, session: &Arc<Session>) {
-        self.record(session, StoreContent::Nothing);
-        session.client.subscriptions.save().await;
-    }
-
     fn restore(
         &self,
         id: &str,
@@ -110,29 +95,10 @@ impl Sessions {
     ) -> Result<Arc<Session>, RpcError> {
         let ids = earlier.ids.in_run(&random_id()?[..RUN_LENGTH]);
         let replay = Replay::new(ids, client.log.clone(), self.budget.clone()).after(earlier);
-        let session = Arc::new(Session::new(id.to_owned(), client, caller, replay));
+        let session = Session::new(id.to_owned(), client, caller, replay);
+        let session = self.recorded(session, StoreContent::Earlier);
         // Another request may have restored the session at the same time.
-        let restored = self.insert_restored(session.clone())?;
-        if Arc::ptr_eq(&restored, &session) {
-            self.record(&session, StoreContent::Earlier);
-        }
-        Ok(restored)
-    }
-
-    fn record(&self, session: &Session, stored: StoreContent) {
-        let Some(storage) = self.storage.get() else {
-            return;
-        };
-        let recorder = Recorder::new(
-            storage.clone(),
-            &session.id,
-            &session.client,
-            SessionOwner::of(&session.caller),
-            session.replay.ids(),
-            session.ended.clone(),
-            stored,
-        );
-        session.client.subscriptions.keep_in(Arc::new(recorder));
+        self.insert_restored(Arc::new(session))
     }
 
     /// Removes ended sessions from the store, and writes changed sessions.
@@ -142,7 +108,7 @@ impl Sessions {
         loop {
             let mut removed = Vec::new();
             tokio::select! {
-                count = removals.recv_many(&mut removed, MAX_REMOVALS) => match self.storage.get() {
+                count = removals.recv_many(&mut removed, MAX_REMOVALS) => match &self.storage {
                     Some(storage) if count > 0 => storage.remove(removed).await,
                     _ => return,
                 },
@@ -153,12 +119,12 @@ impl Sessions {
 
     /// Writes the changes of each session, and when the session was last used.
     async fn write_all(&self) {
-        let Some(storage) = self.storage.get() else {
+        let Some(storage) = &self.storage else {
             return;
         };
         let mut used = Vec::new();
         for session in self.all() {
-            let has_changed = session.client.subscriptions.save().await;
+            let has_changed = session.client.save().await;
             // A write changes the stored time as well.
             // There can be many sessions with many subscriptions, and requests must not wait for all of them.
             tokio::task::yield_now().await;

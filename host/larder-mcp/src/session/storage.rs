@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::mpsc;
 
-use super::store::{SessionKey, SessionStore};
+use super::store::{SessionKey, SessionStore, StoredSession, StoredSessions};
 use super::stored_bytes::StoredBytes;
 use larder_runtime::drain::Drain;
 use larder_runtime::log_limit::{Repeats, Suppressor};
@@ -16,7 +16,7 @@ use larder_runtime::log_limit::{Repeats, Suppressor};
 const MAX_BYTES: usize = 64 << 20;
 
 /// The store of the sessions.
-pub(super) struct Storage {
+pub(crate) struct Storage {
     pub(super) store: Arc<dyn SessionStore>,
     pub(super) bytes: StoredBytes,
     removals: mpsc::UnboundedSender<SessionKey>,
@@ -25,26 +25,32 @@ pub(super) struct Storage {
     errors: Suppressor<&'static str>,
 }
 
+/// What is in the store at the start, and what the task for the store receives.
+pub(crate) struct EarlierSessions {
+    pub(super) listed: Vec<StoredSession>,
+    /// Sessions to remove from the store.
+    pub(super) removals: mpsc::UnboundedReceiver<SessionKey>,
+}
+
 impl Storage {
-    /// Also returns the receiver of the sessions to remove, for the task that removes them.
-    pub(super) fn new(
-        store: Arc<dyn SessionStore>,
-        drain: &Drain,
-    ) -> (Arc<Self>, mpsc::UnboundedReceiver<SessionKey>) {
-        let (removals, removed) = mpsc::unbounded_channel();
+    /// Uses the store for the sessions of this run.
+    pub(crate) fn new(stored: StoredSessions, drain: &Drain) -> (Arc<Self>, EarlierSessions) {
+        let (sender, removals) = mpsc::unbounded_channel();
         let errors = Suppressor::new(drain, |what: &&'static str, repeats: &Repeats| {
             tracing::warn!(what, times = repeats.times, last = ?repeats.last, "the session store failed again");
         });
-        (
-            Arc::new(Self {
-                store,
-                bytes: StoredBytes::new(MAX_BYTES),
-                removals,
-                ended: Mutex::default(),
-                errors,
-            }),
-            removed,
-        )
+        let storage = Self {
+            store: stored.store,
+            bytes: StoredBytes::new(MAX_BYTES),
+            removals: sender,
+            ended: Mutex::default(),
+            errors,
+        };
+        let earlier = EarlierSessions {
+            listed: stored.listed,
+            removals,
+        };
+        (Arc::new(storage), earlier)
     }
 
     /// Removes a session later.

@@ -6,6 +6,7 @@ pub(super) mod record;
 
 use std::fmt;
 use std::io;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use async_trait::async_trait;
@@ -36,6 +37,25 @@ pub trait SessionStore: Send + Sync {
 /// The name of a session in a store. The id of the session, which its client sends, cannot be computed from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SessionKey(Digest);
+
+/// A store, with the sessions of earlier runs of the server.
+pub struct StoredSessions {
+    pub(super) store: Arc<dyn SessionStore>,
+    pub(super) listed: Vec<StoredSession>,
+}
+
+impl StoredSessions {
+    /// Lists the sessions of a store. `None` if the store cannot be read: then sessions are kept only in memory.
+    pub async fn list(store: Arc<dyn SessionStore>) -> Option<Self> {
+        match store.list().await {
+            Ok(listed) => Some(Self { store, listed }),
+            Err(error) => {
+                tracing::warn!(%error, "stored sessions cannot be read: sessions end at the next restart");
+                None
+            }
+        }
+    }
+}
 
 /// The properties of a stored session that the limits depend on.
 #[derive(Debug, Clone, PartialEq, Eq)]

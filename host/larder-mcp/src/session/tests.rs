@@ -12,6 +12,7 @@ pub(super) fn client_with<W>(subscriptions: W) -> Client<W> {
     Client {
         version: LegacyVersion::negotiate("2025-11-25"),
         subscriptions: Arc::new(subscriptions),
+        storage: None,
         log: Arc::default(),
         description: Arc::default(),
         side: Arc::new(LegacyClientSide::new(None)),
@@ -27,6 +28,17 @@ fn caller(subject: &str) -> Caller {
     }
 }
 
+/// Sessions in memory.
+pub(super) fn parts(max_sessions: usize, idle_timeout: Duration) -> SessionsParts {
+    SessionsParts {
+        max_sessions,
+        idle_timeout,
+        memory: MemoryBudget::unlimited(),
+        storage: None,
+        replica: None,
+    }
+}
+
 fn open(sessions: &Sessions<()>) -> Result<Arc<Session<()>>, RpcError> {
     sessions.open(client(), caller("ann"))
 }
@@ -37,7 +49,7 @@ fn status(found: Result<Arc<Session<()>>, RpcError>) -> u16 {
 
 #[tokio::test]
 async fn a_session_belongs_to_its_caller_until_it_ends() {
-    let sessions = Sessions::new(10, Duration::from_secs(60));
+    let sessions = Sessions::new(parts(10, Duration::from_secs(60)));
     let session = open(&sessions).unwrap();
     assert!(session.id.len() == 48 && session.id.bytes().all(|byte| byte.is_ascii_graphic()));
     assert_eq!(
@@ -80,9 +92,10 @@ async fn a_session_belongs_to_its_caller_until_it_ends() {
 #[test]
 fn a_session_id_begins_with_the_name_of_its_replica() {
     let replica = |name: &str| {
-        let sessions = Sessions::new(10, Duration::from_secs(60));
-        sessions.set_replica(ReplicaName::parse(name).unwrap());
-        sessions
+        Sessions::new(SessionsParts {
+            replica: Some(ReplicaName::parse(name).unwrap()),
+            ..parts(10, Duration::from_secs(60))
+        })
     };
     let session = open(&replica("a-1")).unwrap();
     let (name, random) = session.id.split_once('.').unwrap();
@@ -96,7 +109,7 @@ fn a_session_id_begins_with_the_name_of_its_replica() {
 #[test]
 fn an_idle_session_ends_unless_it_has_a_stream() {
     let idle = Duration::from_secs(60);
-    let sessions = Sessions::new(10, idle);
+    let sessions = Sessions::new(parts(10, idle));
     let unused = open(&sessions).unwrap();
     let streaming = open(&sessions).unwrap();
     let stream = streaming.begin_stream();
@@ -120,7 +133,7 @@ fn an_idle_session_ends_unless_it_has_a_stream() {
 
 #[test]
 fn evicts_the_least_recently_used_session() {
-    let sessions = Sessions::new(2, Duration::from_secs(60));
+    let sessions = Sessions::new(parts(2, Duration::from_secs(60)));
     let first = open(&sessions).unwrap();
     let second = open(&sessions).unwrap();
     first.usage().last_used = Instant::now() + Duration::from_secs(1);
@@ -140,7 +153,7 @@ fn evicts_the_least_recently_used_session() {
 
 #[test]
 fn a_new_stream_replaces_the_old_one() {
-    let sessions = Sessions::new(1, Duration::from_secs(60));
+    let sessions = Sessions::new(parts(1, Duration::from_secs(60)));
     let session = open(&sessions).unwrap();
     let old = session.begin_stream();
     let new = session.begin_stream();

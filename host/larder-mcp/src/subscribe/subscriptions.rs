@@ -1,7 +1,7 @@
 //! The resource subscriptions of a legacy client.
 
 use std::collections::HashMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use parking_lot::{Mutex, MutexGuard};
@@ -20,7 +20,6 @@ pub(crate) struct Subscriptions {
     caller: Caller,
     /// The subscribed URIs, and whether each was subscribed to through the extension `resources-get`.
     uris: Mutex<HashMap<Uri, bool>>,
-    storage: OnceLock<Arc<dyn SubscriptionStorage>>,
 }
 
 /// Keeps the subscriptions of a client across restarts of the server.
@@ -49,7 +48,6 @@ impl Subscriptions {
             watch,
             caller,
             uris: Mutex::default(),
-            storage: OnceLock::new(),
         }
     }
 
@@ -66,15 +64,10 @@ impl Subscriptions {
         self.watch.mark_lists_changed();
     }
 
-    /// Sets where the subscriptions are stored from now on.
-    pub(crate) fn keep_in(&self, storage: Arc<dyn SubscriptionStorage>) {
-        _ = self.storage.set(storage);
-    }
-
-    /// Stores the subscriptions, if there is a store and they differ from the stored ones. Returns whether they were
+    /// Stores the subscriptions, if there is a storage and they differ from the stored ones. Returns whether they were
     /// stored.
-    pub(crate) async fn save(&self) -> bool {
-        match self.storage.get() {
+    pub(crate) async fn save(&self, storage: Option<&Arc<dyn SubscriptionStorage>>) -> bool {
+        match storage {
             Some(storage) => storage.save(self).await,
             None => false,
         }
@@ -130,11 +123,10 @@ impl Subscriptions {
     }
 
     /// Unsubscribes from these URIs. Unknown URIs are ignored.
-    pub(crate) async fn unsubscribe<'a>(&self, uris: impl IntoIterator<Item = &'a String>) {
+    pub(crate) fn unsubscribe<'a>(&self, uris: impl IntoIterator<Item = &'a String>) {
         for uri in uris {
             self.remove(uri);
         }
-        self.save().await;
     }
 
     fn remove(&self, uri: &str) {
@@ -167,7 +159,7 @@ impl Endpoint {
             return Err(RpcError::subscription_limit_exceeded().into());
         }
         self.settled(&subscriptions.watch, &[uri]).await;
-        Ok(_ = subscriptions.save().await)
+        Ok(())
     }
 
     /// Subscribes to all of these URIs through the extension, or to none of these URIs.
@@ -184,7 +176,7 @@ impl Endpoint {
             return Err(RpcError::subscription_limit_exceeded().into());
         }
         self.settled(&subscriptions.watch, uris).await;
-        Ok(_ = subscriptions.save().await)
+        Ok(())
     }
 
     /// Waits until the content of these added URIs is known. When the server stops, content is not compared any more.

@@ -1,6 +1,6 @@
 //! Binds the admin address before components load, so that the address can report the progress of the start.
 
-use super::{App, RunError};
+use super::{App, LogHook, Purpose, RunError};
 use larder_admin as admin;
 use larder_config::Config;
 use larder_mcp::Listener;
@@ -8,15 +8,21 @@ use larder_mcp::Listener;
 impl App {
     /// Builds the parts of a command like `build`, with an admin address, for `larder dev`.
     pub(crate) async fn build_with_admin(
-        mut config: Config,
+        config: Config,
         admin: Option<Listener>,
+        log_hook: LogHook,
     ) -> Result<Self, RunError> {
-        config.audit.to = None;
-        config.telemetry = None;
-        // A command is not a replica: as a replica, it would check what servers watch.
-        config.cluster = None;
-        Self::wire(config, admin, None).await
+        Self::wire(for_command(config), admin, Purpose::Development, log_hook).await
     }
+}
+
+/// Turns off what only a server has.
+pub(super) fn for_command(mut config: Config) -> Config {
+    config.audit.to = None;
+    config.telemetry = None;
+    // A command is not a replica: as a replica, it would check what servers watch.
+    config.cluster = None;
+    config
 }
 
 /// What happens if a configured admin address cannot be bound.

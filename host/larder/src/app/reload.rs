@@ -1,8 +1,8 @@
 //! Reloads the configuration while the server runs. Credentials are reloaded separately, so that the revocation of a
 //! credential does not wait for the folders of teams, and also works if the rest of the file is invalid.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
 use parking_lot::Mutex;
@@ -44,10 +44,11 @@ pub(super) struct ReloadableParts {
     pub(super) critical_tasks: CriticalTasks,
     pub(super) health: Health,
     pub(super) drain: Drain,
+    pub(super) log_hook: LogHook,
 }
 
-/// Changes what is logged.
-pub(super) type LogHook = Box<dyn Fn(&config::Log) + Send + Sync>;
+/// Is called with the configuration of the log at each reload.
+pub type LogHook = Box<dyn Fn(&config::Log) + Send + Sync>;
 
 /// Reloads the configuration whenever the file changes, and on request.
 pub(super) struct Reloader {
@@ -57,11 +58,8 @@ pub(super) struct Reloader {
     /// When the file was read last without an error, in seconds since 1970.
     last_success: Arc<AtomicU64>,
     parts: ReloadableParts,
-    log_hook: OnceLock<LogHook>,
     credentials: Watcher,
     configuration: Watcher,
-    /// Whether new teams record pending approvals.
-    persists_state: OnceLock<bool>,
 }
 
 /// The connection to one of the two tasks that watch the file.
@@ -106,22 +104,9 @@ impl Reloader {
             needs_restart,
             last_success,
             parts,
-            log_hook: OnceLock::new(),
             credentials: Watcher::new(),
             configuration: Watcher::new(),
-            persists_state: OnceLock::new(),
         }
-    }
-
-    /// Sets what is called when a reload changes what is logged.
-    pub(super) fn set_log_hook(&self, hook: LogHook) {
-        // A process has only one subscriber for the log.
-        _ = self.log_hook.set(hook);
-    }
-
-    /// Returns the configuration that is in effect.
-    pub(super) fn config(&self) -> Config {
-        self.running.borrow().clone()
     }
 
     /// How long requests in flight may continue after shutdown begins.
@@ -140,8 +125,7 @@ impl Reloader {
     }
 
     /// Starts to watch the file, if the server has a file, and to report collisions between teams.
-    pub(super) fn start(self: Arc<Self>, persists_state: bool) {
-        _ = self.persists_state.set(persists_state);
+    pub(super) fn start(self: Arc<Self>) {
         self.report_collisions();
         let this = self.clone();
         // Credentials name no files.
@@ -301,18 +285,15 @@ impl Reloader {
         parts
             .authenticator
             .set_anonymous_caller(config.endpoint.caller.clone());
-        if let Some(hook) = self.log_hook.get() {
-            hook(&config.log);
-        }
+        (parts.log_hook)(&config.log);
         self.finish_changes(changes);
     }
 
     /// Starts the tasks of new teams, and stops the tasks of removed teams.
     fn finish_changes(&self, changes: TeamChanges) {
-        let persists_state = self.persists_state.get().copied().unwrap_or_default();
         for team in changes.added {
             tracing::info!(team = %team.reader.team(), "team added");
-            team.start_updates(&self.parts.critical_tasks, persists_state);
+            team.start_updates(&self.parts.critical_tasks);
         }
         for (name, team) in changes.removed {
             tracing::info!(team = %name, "team removed");

@@ -6,7 +6,7 @@ use super::RunError;
 use larder_cluster::{Cluster, ClusterParts, ReplicaStatus};
 use larder_config::Config;
 use larder_core::replicas::TeamReplicas;
-use larder_mcp::{Endpoint, SealingKeys};
+use larder_mcp::{Replica, SealingKeys};
 use larder_model::name::{ReplicaName, TeamName};
 use larder_runtime::drain::Drain;
 use larder_runtime::health::Health;
@@ -52,11 +52,12 @@ impl Replicas {
         self.cluster.team(team)
     }
 
-    /// Makes the endpoint the endpoint of this replica.
-    pub(super) fn add(&self, endpoint: &Endpoint) {
-        if let Some(keys) = self.keys.clone() {
-            endpoint.join_replicas(self.name(), keys);
-        }
+    /// Returns this server as one of the replicas.
+    pub(super) fn this_replica(&self) -> Option<Replica> {
+        Some(Replica {
+            name: self.name(),
+            keys: self.keys.clone()?,
+        })
     }
 
     /// The name of this replica that the configuration sets.

@@ -18,7 +18,6 @@ impl App {
     /// Serves HTTP until shutdown.
     pub async fn serve_http(self, listener: Listener) -> Result<(), RunError> {
         let endpoint = self.endpoint.clone();
-        self.keep_sessions().await;
         self.run(async move { endpoint.serve_http(listener).await })
             .await
     }

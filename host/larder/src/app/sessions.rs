@@ -3,35 +3,42 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::App;
+use super::Purpose;
+use super::replicas::Replicas;
 use larder_config::Config;
-use larder_mcp::{FileSessionStore, ListenAddress};
+use larder_mcp::{FileSessionStore, ListenAddress, StoredSessions};
 use larder_model::name::{Digest, ReplicaName};
 
 /// The folder for the sessions of all servers that use the same state folder.
 const FOLDER: &str = "sessions";
 
-impl App {
-    /// Stores sessions in the state folder. If that is impossible, the sessions end with the server. Sessions also end
-    /// with a server whose clients cannot find it after a restart.
-    pub(super) async fn keep_sessions(&self) {
-        let replica = self.replicas.as_ref().map(|all| all.configured_name());
-        if let Some(None) = replica {
-            tracing::info!(
-                "the sessions of legacy clients end with this process: they continue after a restart if `cluster.replica` \
-                 names this replica"
-            );
-            return;
-        }
-        let Some(folder) = folder(&self.reloader.config(), replica.flatten()) else {
-            return;
-        };
-        match FileSessionStore::open(folder.clone()).await {
-            Ok(store) => self.endpoint.keep_sessions(Arc::new(store)).await,
-            Err(error) => tracing::warn!(
+/// Opens the store for sessions in the state folder. If that is impossible, the sessions end with the server. Sessions
+/// also end with a server whose clients cannot find it after a restart, and a server on stdio has no sessions.
+pub(super) async fn stored_sessions(
+    config: &Config,
+    replicas: Option<&Replicas>,
+    purpose: Purpose,
+) -> Option<StoredSessions> {
+    if config.is_over_stdio || !purpose.persists_state() {
+        return None;
+    }
+    let replica = replicas.map(Replicas::configured_name);
+    if let Some(None) = replica {
+        tracing::info!(
+            "the sessions of legacy clients end with this process: they continue after a restart if `cluster.replica` \
+             names this replica"
+        );
+        return None;
+    }
+    let folder = folder(config, replica.flatten())?;
+    match FileSessionStore::open(folder.clone()).await {
+        Ok(store) => StoredSessions::list(Arc::new(store)).await,
+        Err(error) => {
+            tracing::warn!(
                 folder = %folder.display(), %error,
                 "sessions cannot be stored: clients with a session must connect again after a restart"
-            ),
+            );
+            None
         }
     }
 }

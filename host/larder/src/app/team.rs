@@ -9,6 +9,7 @@ use futures_util::future::BoxFuture;
 use tokio::sync::Notify;
 use tracing::Instrument as _;
 
+use super::Purpose;
 use super::critical_tasks::CriticalTasks;
 use super::registry::{RegistryHandle, TeamSources};
 use super::replicas::Replicas;
@@ -51,6 +52,7 @@ pub(super) struct Team {
     change_detector: ChangeDetector,
     /// `None` if the server has no full-text index.
     search_indexer: Option<SearchIndexer>,
+    persists_state: bool,
     /// Adds the name of the team to log lines, if the configuration has teams.
     span: tracing::Span,
 }
@@ -68,8 +70,7 @@ pub(super) struct SharedServices {
     pub(super) change_detector: change_detector::Config,
     /// The folder with the values that providers store, and with the full-text indexes.
     pub(super) state_dir: PathBuf,
-    /// Whether this process is a server instead of a single command.
-    pub(super) is_server: bool,
+    pub(super) purpose: Purpose,
     pub(super) text_indexes: TextIndexes,
 }
 
@@ -79,7 +80,7 @@ impl Team {
         let drain = services.drain.child();
         let name = config.reconcile.team.clone();
         let span = span(&config);
-        if services.is_server {
+        if services.purpose.is_server() {
             stored_state::take_over(&config, &services.state_dir, &services.health);
         }
         let index_progress = services.index_progress(&config);
@@ -104,6 +105,12 @@ impl Team {
             .with_health(services.health.clone())
             .with_audit(services.audit.clone())
             .with_replicas(replicas.clone());
+        let persists_state = services.purpose.persists_state();
+        let reconcile = if persists_state {
+            reconcile
+        } else {
+            reconcile.without_persistence()
+        };
         let signals = reconcile.signals();
         let components = reconcile.components();
         let change_detector =
@@ -122,6 +129,7 @@ impl Team {
             reconcile,
             change_detector,
             search_indexer,
+            persists_state,
             span,
         }
     }
@@ -148,26 +156,20 @@ impl Team {
         self.reconcile.config_handle()
     }
 
-    /// Starts the tasks that keep the catalog up to date. `persists_state`: whether pending approvals are
-    /// recorded for `larder approve`, which only a server does.
-    pub(super) fn start_updates(self, critical_tasks: &CriticalTasks, persists_state: bool) {
-        let reconcile = if persists_state {
-            self.reconcile
-        } else {
-            self.reconcile.without_persistence()
-        };
+    /// Starts the tasks that keep the catalog up to date.
+    pub(super) fn start_updates(self, critical_tasks: &CriticalTasks) {
         let spawn =
             |name, task: BoxFuture<'static, ()>| critical_tasks.spawn_in(&self.drain, name, task);
         spawn(
             "reconcile",
-            reconcile.run().instrument(self.span.clone()).boxed(),
+            self.reconcile.run().instrument(self.span.clone()).boxed(),
         );
-        if persists_state {
+        if self.persists_state {
             let key_value = self.key_value;
             // Failures are reported to health.
             self.drain.spawn(async move { key_value.load().await });
         }
-        if let Some(search_indexer) = self.search_indexer.filter(|_| persists_state) {
+        if let Some(search_indexer) = self.search_indexer.filter(|_| self.persists_state) {
             spawn(
                 "search_indexer",
                 search_indexer.run().instrument(self.span.clone()).boxed(),

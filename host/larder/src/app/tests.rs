@@ -14,12 +14,15 @@ async fn get(address: &str, path: &str) -> reqwest::Response {
 #[tokio::test]
 async fn a_task_that_panics_is_shown_to_operators() {
     let folder = tempfile::tempdir().unwrap();
-    let config = without_file(folder.path(), &Overrides::default()).unwrap();
+    let mut config = without_file(folder.path(), &Overrides::default()).unwrap();
+    config.state_dir = folder.path().join("state");
     let listener = Listener::bind(&parse_listen_address("127.0.0.1:0").unwrap())
         .await
         .unwrap();
     let address = listener.address().unwrap().url("").replace("http://", "");
-    let app = App::build_with_admin(config, Some(listener)).await.unwrap();
+    let app = App::build_with_admin(config, Some(listener), Box::new(|_| ()))
+        .await
+        .unwrap();
     assert_eq!(get(&address, "/readyz").await.status(), 200);
     assert!(
         get(&address, "/metrics")

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use futures_util::FutureExt as _;
@@ -11,20 +11,20 @@ use tokio::sync::watch;
 
 use super::critical_tasks::CriticalTasks;
 use super::operator_credentials::{CATALOG_JSON, operator_credentials};
-use super::reload::{ReloadableParts, Reloader};
+use super::reload::{LogHook, ReloadableParts, Reloader};
 use super::replicas::Replicas;
+use super::sessions::stored_sessions;
 use super::team::SharedServices;
 use super::teams::RunningTeams;
-use super::{App, RunError};
+use super::{App, Purpose, RunError};
 use crate::text_indexes::TextIndexes;
-use larder_admin::{Admin, FetchError, Folders, Issuer, ReloadReport, ReloadTrigger, Sources};
+use larder_admin::{Admin, FetchError, Folders, Issuer, ReloadTrigger, Sources, StartedServer};
 use larder_config::Config;
 use larder_core::audit::AuditLog;
 use larder_core::gateway::Gateway;
-use larder_core::reconcile::StartLimits;
 use larder_core::telemetry::Telemetry;
 use larder_mcp::auth::Authenticator;
-use larder_mcp::{Endpoint, Listener};
+use larder_mcp::{Endpoint, EndpointParts, Listener};
 use larder_model::name::TeamName;
 use larder_runtime::drain::{Drain, DrainGuard, SupervisedTask, TaskPanics};
 use larder_runtime::health::{Health, Impact};
@@ -39,10 +39,11 @@ impl App {
     pub(super) async fn wire(
         config: Config,
         admin: Option<Listener>,
-        limits: Option<StartLimits>,
+        purpose: Purpose,
+        log_hook: LogHook,
     ) -> Result<Self, RunError> {
         let common = CommonParts::start(&config)?;
-        let teams = Arc::new(common.teams(&config, limits.is_some()));
+        let teams = Arc::new(common.teams(&config, purpose));
         teams.register_metrics(&common.metrics);
         let mut teams_to_run = teams.set(&config.teams).added;
         common.health.report(
@@ -50,21 +51,23 @@ impl App {
             "not all components have been loaded yet",
             Impact::AllTeams,
         );
-        let late = LateParts::default();
+        let needs_restart = watch::Sender::default();
+        let started = watch::Sender::default();
         if let Some(listener) = admin {
-            common.serve_admin(listener, &config, &teams, &late);
+            let sources = common.admin_sources(&config, &teams, &needs_restart, &started);
+            common.serve_admin(listener, &config, sources);
         }
         let telemetry = common.telemetry(&config)?;
+        let limits = purpose.start_limits();
         join_all(teams_to_run.iter_mut().map(|team| team.load(limits))).await;
         let gateway = common.gateway(&config, &teams);
-        // Setting it cannot fail, because nothing else sets it.
-        _ = late.gateway.set(gateway.clone());
-        let endpoint = common.endpoint(&config, &gateway, &telemetry);
-        common.health.resolve("start");
+        let endpoint = common
+            .endpoint(&config, &gateway, &telemetry, purpose)
+            .await;
         let critical_tasks = CriticalTasks::new(common.drains.server.clone());
         let parts = ReloadableParts {
             authenticator: common.authenticator,
-            gateway,
+            gateway: gateway.clone(),
             endpoint: endpoint.clone(),
             telemetry,
             audit: common.audit,
@@ -74,13 +77,16 @@ impl App {
             critical_tasks: critical_tasks.clone(),
             health: common.health.clone(),
             drain: common.drains.server.clone(),
+            log_hook,
         };
-        let reloader = Arc::new(Reloader::new(config, parts, late.needs_restart));
-        // Setting it cannot fail, because nothing else sets it.
-        _ = late.reloader.set(reloader.clone());
+        let reloader = Arc::new(Reloader::new(config, parts, needs_restart));
+        started.send_replace(Some(StartedServer {
+            gateway,
+            reload: reload_trigger(reloader.clone()),
+        }));
+        common.health.resolve("start");
         Ok(Self {
             endpoint,
-            replicas: common.replicas,
             teams,
             teams_to_run,
             reloader,
@@ -115,14 +121,6 @@ struct Drains {
     admin: Drain,
     /// Stop all tasks if the start fails.
     guards: [DrainGuard; 3],
-}
-
-/// What exists only after the admin address answers.
-#[derive(Default)]
-struct LateParts {
-    gateway: Arc<OnceLock<Gateway>>,
-    reloader: Arc<OnceLock<Arc<Reloader>>>,
-    needs_restart: watch::Sender<Vec<String>>,
 }
 
 impl Drains {
@@ -174,7 +172,7 @@ impl CommonParts {
         })
     }
 
-    fn teams(&self, config: &Config, is_server: bool) -> RunningTeams {
+    fn teams(&self, config: &Config, purpose: Purpose) -> RunningTeams {
         RunningTeams::new(SharedServices {
             engine: self.sandbox.clone(),
             replicas: self.replicas.clone(),
@@ -184,26 +182,25 @@ impl CommonParts {
             watched_uris: config.watched_uris,
             change_detector: config.change_detector.clone(),
             state_dir: config.state_dir.clone(),
-            is_server,
+            purpose,
             text_indexes: TextIndexes::new(config.text_index),
         })
     }
 
-    fn serve_admin(
-        &self,
-        listener: Listener,
-        config: &Config,
-        teams: &RunningTeams,
-        late: &LateParts,
-    ) {
-        let sources = self.admin_sources(config, teams, late);
+    fn serve_admin(&self, listener: Listener, config: &Config, sources: Sources) {
         let drain = &self.drains.admin;
         let admin = Admin::new(&config.admin, sources, drain.clone());
         let task = SupervisedTask::new("admin address", Impact::OperatorOnly);
         drain.supervise(task, admin.serve(listener));
     }
 
-    fn admin_sources(&self, config: &Config, teams: &RunningTeams, late: &LateParts) -> Sources {
+    fn admin_sources(
+        &self,
+        config: &Config,
+        teams: &RunningTeams,
+        needs_restart: &watch::Sender<Vec<String>>,
+        started: &watch::Sender<Option<StartedServer>>,
+    ) -> Sources {
         Sources {
             teams: teams.views(),
             metrics: self.metrics.clone(),
@@ -212,10 +209,9 @@ impl CommonParts {
             health: self.health.clone(),
             issuer: issuer_source(config, &self.authenticator),
             cluster: cluster_source(self.replicas.clone()),
-            needs_restart: late.needs_restart.subscribe(),
+            needs_restart: needs_restart.subscribe(),
             audit: self.audit.clone(),
-            reload: reload_trigger(&late.reloader),
-            gateway: late.gateway.clone(),
+            started: started.subscribe(),
             credentials: operator_credentials(config, &self.authenticator),
             catalog_json: CATALOG_JSON,
             server_drain: self.drains.server.clone(),
@@ -241,19 +237,24 @@ impl CommonParts {
         gateway
     }
 
-    fn endpoint(&self, config: &Config, gateway: &Gateway, telemetry: &Telemetry) -> Endpoint {
-        let endpoint = Endpoint::new(
-            config.endpoint.clone(),
-            self.authenticator.clone(),
-            gateway.clone(),
-            self.drains.server.clone(),
-            self.metrics.clone(),
-            telemetry.clone(),
-        );
-        if let Some(replicas) = &self.replicas {
-            replicas.add(&endpoint);
-        }
-        endpoint
+    async fn endpoint(
+        &self,
+        config: &Config,
+        gateway: &Gateway,
+        telemetry: &Telemetry,
+        purpose: Purpose,
+    ) -> Endpoint {
+        let replicas = self.replicas.as_ref();
+        let parts = EndpointParts {
+            authenticator: self.authenticator.clone(),
+            gateway: gateway.clone(),
+            drain: self.drains.server.clone(),
+            metrics: self.metrics.clone(),
+            telemetry: telemetry.clone(),
+            replica: replicas.and_then(Replicas::this_replica),
+            stored_sessions: stored_sessions(config, replicas, purpose).await,
+        };
+        Endpoint::new(config.endpoint.clone(), parts)
     }
 }
 
@@ -329,20 +330,10 @@ fn issuer_source(
     })
 }
 
-/// Returns the trigger of the admin address, which answers before the reloader exists.
-fn reload_trigger(reloader: &Arc<OnceLock<Arc<Reloader>>>) -> ReloadTrigger {
-    let reloader = reloader.clone();
+/// Returns the trigger of the admin address.
+fn reload_trigger(reloader: Arc<Reloader>) -> ReloadTrigger {
     ReloadTrigger::new(move || {
-        let reloader = reloader.get().cloned();
-        async move {
-            match reloader {
-                Some(reloader) => reloader.reload().await,
-                None => ReloadReport {
-                    errors: vec!["the server is starting: try again later".into()],
-                    ..ReloadReport::default()
-                },
-            }
-        }
-        .boxed()
+        let reloader = reloader.clone();
+        async move { reloader.reload().await }.boxed()
     })
 }

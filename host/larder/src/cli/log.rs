@@ -14,7 +14,7 @@ use tracing_subscriber::reload;
 
 use self::line_limit::{LineLimit, may_use_reserve};
 use super::sanitize;
-use crate::app::App;
+use crate::app::{App, LogHook};
 use larder_config::{Log, LogFormat};
 
 /// The log of the process.
@@ -26,11 +26,15 @@ pub(super) struct ProcessLog {
 }
 
 impl ProcessLog {
-    /// Reports what the limit suppresses, and applies changes of the filter, for as long as this server runs.
-    pub(super) fn attach(&self, app: &App) {
-        self.limit.clone().start_reports(app.log_drain());
+    /// Applies changes of the filter.
+    pub(super) fn hook(&self) -> LogHook {
         let this = self.clone();
-        app.on_log_change(move |log| this.set_filter(&log.filter));
+        Box::new(move |log| this.set_filter(&log.filter))
+    }
+
+    /// Reports what the limit suppresses, for as long as this server runs.
+    pub(super) fn start_reports(&self, app: &App) {
+        self.limit.clone().start_reports(app.log_drain());
     }
 
     fn set_filter(&self, filter: &str) {

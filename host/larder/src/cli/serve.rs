@@ -90,8 +90,8 @@ pub(super) async fn serve_http(
     let format = config.log.format;
     // With port 0 the operating system chooses the port.
     let url = listener.address()?.url("/mcp");
-    let app = App::build_server(config, admin).await?;
-    process_log.attach(&app);
+    let app = App::build_server(config, admin, process_log.hook()).await?;
+    process_log.start_reports(&app);
     announce(&url, &app.served(), &app.problems(), format);
     app.announce_to_service_manager(&url);
     Ok(app.serve_http(listener).await?)
@@ -109,8 +109,8 @@ pub(super) async fn serve_stdio(
     } else {
         None
     };
-    let app = App::build_server(config, admin).await?;
-    process_log.attach(&app);
+    let app = App::build_server(config, admin, process_log.hook()).await?;
+    process_log.start_reports(&app);
     announce("stdin and stdout", &app.served(), &app.problems(), format);
     Ok(app.serve_stdio().await?)
 }

@@ -3,9 +3,8 @@
 use std::time::Duration;
 
 use expect_test::expect;
-use larder_core::telemetry::Telemetry;
 use larder_mcp::auth::Authenticator;
-use larder_mcp::{self as endpoint, Endpoint};
+use larder_mcp::{self as endpoint, Endpoint, EndpointParts};
 use serde_json::{Value, json};
 use tokio::io::{
     AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf,
@@ -43,11 +42,7 @@ impl StdioTestServer {
         );
         let endpoint = Endpoint::new(
             config,
-            authenticator,
-            gateway,
-            drain,
-            metrics,
-            Telemetry::default(),
+            EndpointParts::new(authenticator, gateway, drain, metrics),
         );
         let (client_end, server_end) = tokio::io::duplex(64 * 1024);
         let (read, write) = tokio::io::split(server_end);
@@ -323,11 +318,7 @@ async fn stops_all_work_when_the_output_is_closed() {
     );
     let endpoint = Endpoint::new(
         config,
-        authenticator,
-        gateway,
-        drain,
-        metrics,
-        Telemetry::default(),
+        EndpointParts::new(authenticator, gateway, drain, metrics),
     );
     let (input, read) = tokio::io::duplex(64 * 1024);
     let (write, output) = tokio::io::duplex(64 * 1024);

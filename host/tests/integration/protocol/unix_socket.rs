@@ -6,9 +6,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-use larder_core::telemetry::Telemetry;
 use larder_mcp::auth::Authenticator;
-use larder_mcp::{self as endpoint, Endpoint, ListenAddress, Listener};
+use larder_mcp::{self as endpoint, Endpoint, EndpointParts, ListenAddress, Listener};
 use serde_json::{Value, json};
 
 use crate::support::harness::{SLOW_WAIT, TestServer, eventually_blocking};
@@ -333,11 +332,12 @@ async fn limits_connections() {
     );
     let endpoint = Endpoint::new(
         config,
-        authenticator,
-        server.gateway.clone(),
-        server.drain.clone(),
-        server.metrics.clone(),
-        Telemetry::default(),
+        EndpointParts::new(
+            authenticator,
+            server.gateway.clone(),
+            server.drain.clone(),
+            server.metrics.clone(),
+        ),
     );
     let listener = Listener::bind(&ListenAddress::Unix {
         path: path.clone(),

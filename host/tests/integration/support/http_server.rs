@@ -3,9 +3,8 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use larder_core::telemetry::Telemetry;
 use larder_mcp::auth::{self, Authenticator};
-use larder_mcp::{self as endpoint, Endpoint};
+use larder_mcp::{self as endpoint, Endpoint, EndpointParts};
 use larder_model::name::Teams;
 use larder_model::resource::Caller;
 use serde_json::{Value, json};
@@ -120,11 +119,12 @@ impl HttpTestServer {
         );
         let endpoint = Endpoint::new(
             config,
-            authenticator.clone(),
-            server.gateway.clone(),
-            server.drain.clone(),
-            server.metrics.clone(),
-            Telemetry::default(),
+            EndpointParts::new(
+                authenticator.clone(),
+                server.gateway.clone(),
+                server.drain.clone(),
+                server.metrics.clone(),
+            ),
         );
         server
             .drain

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
 use larder_core::gateway::{self, CacheConfig, Gateway, PageSize};
-use larder_core::telemetry::Telemetry;
 use larder_model::name::Teams;
 use larder_model::resource::Caller;
 use larder_runtime::drain::Drain;
@@ -13,6 +12,7 @@ use larder_runtime::metrics::Metrics;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::EndpointParts;
 use crate::auth::{self, Authenticator};
 
 struct ChannelTransport {
@@ -83,14 +83,14 @@ fn endpoint(drain: &Drain) -> Endpoint {
     };
     let authenticator = Authenticator::new(config.auth.clone(), caller, drain.clone());
     let metrics = Metrics::default();
-    let telemetry = Telemetry::default();
     Endpoint::new(
         config,
-        authenticator,
-        Gateway::new(gateway, [], MemoryBudget::unlimited()),
-        drain.clone(),
-        metrics,
-        telemetry,
+        EndpointParts::new(
+            authenticator,
+            Gateway::new(gateway, [], MemoryBudget::unlimited()),
+            drain.clone(),
+            metrics,
+        ),
     )
 }
 

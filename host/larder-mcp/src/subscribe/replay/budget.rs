@@ -2,14 +2,14 @@
 //! number of bytes, for clients that missed the end. The oldest streams are discarded first.
 
 use std::collections::VecDeque;
-use std::sync::{OnceLock, Weak};
+use std::sync::Weak;
 use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::outgoing::waiting_bytes::charge_to_first;
 use larder_model::resource::Caller;
-use larder_runtime::memory_budget::{ChargeError, MemoryBudget, MemoryCharge, MemoryUse};
+use larder_runtime::memory_budget::{MemoryBudget, MemoryCharge, MemoryUse};
 
 /// Maximum number of retained bytes, over all sessions.
 const MAX_BYTES: usize = 16 << 20;
@@ -25,11 +25,9 @@ pub(super) trait RetainedStream: Send + Sync {
 }
 
 /// The ended streams of all sessions, with their total size.
-#[derive(Default)]
 pub(crate) struct ReplayBudget {
     state: Mutex<State>,
-    /// None if the streams are not charged.
-    memory: OnceLock<MemoryBudget>,
+    memory: MemoryBudget,
 }
 
 #[derive(Default)]
@@ -43,13 +41,16 @@ struct EndedStream {
     stream: Weak<dyn RetainedStream>,
     bytes: usize,
     ended_at: Instant,
-    _charge: Option<MemoryCharge>,
+    _charge: MemoryCharge,
 }
 
 impl ReplayBudget {
-    /// From now on, charges the streams to this budget.
-    pub(crate) fn charge_to(&self, memory: &MemoryBudget) {
-        _ = self.memory.set(memory.clone());
+    /// Charges the streams to this budget.
+    pub(crate) fn new(memory: MemoryBudget) -> Self {
+        Self {
+            state: Mutex::default(),
+            memory,
+        }
     }
 
     /// Adds an ended stream of this caller, which retains this many bytes. If there is no memory for the stream, it is
@@ -57,7 +58,8 @@ impl ReplayBudget {
     pub(super) fn add(&self, stream: Weak<dyn RetainedStream>, bytes: usize, caller: &Caller) {
         let bytes = bytes + STREAM_OVERHEAD;
         let ended_at = Instant::now();
-        let Ok(charge) = self.charge(bytes, caller) else {
+        let charge = charge_to_first(&self.memory, MemoryUse::Replay, caller, bytes);
+        let Ok(charge) = charge else {
             if let Some(stream) = stream.upgrade() {
                 stream.expire();
             }
@@ -72,13 +74,6 @@ impl ReplayBudget {
             _charge: charge,
         });
         state.trim(ended_at);
-    }
-
-    fn charge(&self, bytes: usize, caller: &Caller) -> Result<Option<MemoryCharge>, ChargeError> {
-        let Some(memory) = self.memory.get() else {
-            return Ok(None);
-        };
-        charge_to_first(memory, MemoryUse::Replay, caller, bytes).map(Some)
     }
 
     /// Discards expired streams.
@@ -114,6 +109,12 @@ mod tests {
     use super::super::request_stream::RequestStream;
     use super::super::request_stream::tests::stream;
     use super::*;
+
+    impl Default for ReplayBudget {
+        fn default() -> Self {
+            Self::new(MemoryBudget::unlimited())
+        }
+    }
 
     fn ended(budget: &Arc<ReplayBudget>, bytes: usize) -> Arc<RequestStream> {
         let stream = stream(budget);

@@ -135,8 +135,8 @@ impl Loader {
         if let Some(address) = admin.as_ref().and_then(|admin| admin.address().ok()) {
             out::note(&format!("larder: admin address {}", address.url("")));
         }
-        let app = App::build_with_admin(config, admin).await?;
-        loader.process_log.attach(&app);
+        let app = App::build_with_admin(config, admin, loader.process_log.hook()).await?;
+        loader.process_log.start_reports(&app);
         let own_server = Some((served, app.view()));
         Ok((
             Self {

@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use larder_core::catalog::Change;
 use larder_core::gateway::{Error, Filter};
-use larder_core::telemetry::Telemetry;
 use larder_mcp::auth::Authenticator;
-use larder_mcp::{self as endpoint, Endpoint};
+use larder_mcp::{self as endpoint, Endpoint, EndpointParts};
 use larder_model::resource::{CompletionRequest, Scope};
 use larder_model::uri::Uri;
 use serde_json::{Value, json};
@@ -243,11 +242,12 @@ async fn no_response_may_be_cached_publicly() {
     );
     let endpoint = Endpoint::new(
         config,
-        authenticator,
-        two.gateway.clone(),
-        two.alpha.drain.clone(),
-        two.alpha.metrics.clone(),
-        Telemetry::default(),
+        EndpointParts::new(
+            authenticator,
+            two.gateway.clone(),
+            two.alpha.drain.clone(),
+            two.alpha.metrics.clone(),
+        ),
     );
     two.alpha
         .drain
