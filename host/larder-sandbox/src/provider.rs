@@ -13,7 +13,6 @@ mod fault_history;
 mod functions;
 mod guest_calls;
 mod instrument;
-mod interactive_calls;
 mod interface;
 mod omissions;
 mod probe;

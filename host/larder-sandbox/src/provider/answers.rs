@@ -1,10 +1,15 @@
-//! What the conversion of each answer needs from the configuration of the provider: errors without secrets, and a log
-//! of omissions.
+//! What the conversion of each answer needs: errors without secrets, a log of omissions, and the memory that is charged
+//! for the answer.
+
+use std::any::Any;
+use std::sync::Arc;
 
 use super::omissions::Omissions;
 use crate::bindings::larder::provider::provider_types::Error as WitError;
 use crate::guest_config::GuestConfig;
+use larder_model::resource::ReadResult;
 use larder_provider::CallError;
+use larder_runtime::memory_budget::MemoryCharge;
 
 impl GuestConfig {
     /// Logs what was omitted from a list or changed in a response. Repeated omissions are not logged each time.
@@ -23,6 +28,24 @@ impl GuestConfig {
 
     pub(super) fn log_omissions(&self, omissions: &Omissions<'_>) {
         self.log_omitted(&omissions.summary());
+    }
+
+    /// Returns an answer, or the error of the provider.
+    pub(super) fn redacted<T>(&self, answer: Result<T, WitError>) -> Result<T, CallError> {
+        answer.map_err(|error| self.redacted_error(error))
+    }
+
+    /// Converts an answer, and logs what was omitted from it or changed in it.
+    pub(super) async fn converted<W, T>(
+        &self,
+        answer: Result<W, WitError>,
+        convert: impl AsyncFnOnce(W, &mut Omissions<'_>) -> Result<T, CallError>,
+    ) -> Result<T, CallError> {
+        let answer = self.redacted(answer)?;
+        let mut omissions = Omissions::new(&self.grant.secrets);
+        let converted = convert(answer, &mut omissions).await;
+        self.log_omissions(&omissions);
+        converted
     }
 
     /// Converts an error of the provider, and removes secrets from its text.
@@ -60,4 +83,17 @@ impl From<WitError> for CallError {
             WitError::Failed(why) => Self::Failed(line(why)),
         }
     }
+}
+
+/// The contents of a large result keep the memory that is charged for them.
+pub(super) fn with_memory(mut result: ReadResult, memory: Option<MemoryCharge>) -> ReadResult {
+    if let (Some(memory), Some(contents)) = (memory, Arc::get_mut(&mut result.contents)) {
+        contents.hold(Box::new(memory));
+    }
+    result
+}
+
+/// The memory that is charged for an answer. It is released with the result.
+pub(super) fn held(memory: Option<MemoryCharge>) -> Option<Arc<dyn Any + Send + Sync>> {
+    memory.map(|memory| Arc::new(memory) as Arc<dyn Any + Send + Sync>)
 }

@@ -8,17 +8,11 @@ use std::time::Instant;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::circuit_breaker::CircuitBreaker;
-use super::convert::{
-    completion, description, entry_page, read_result, template_match, template_page, versions,
-    wit_match,
-};
-use super::guest_calls;
-use super::guest_calls::{AnswerMemory, CallChecks, NoChecks};
+use super::convert::{description, entry_page, prompt_page, template_page, tool_page};
+use super::guest_calls::{self, CallChecks, LIST_PROMPTS, LIST_TEMPLATES, LIST_TOOLS, NoChecks};
 use super::instrument::InstrumentedCall;
 use super::omissions::Omissions;
 use super::{Provider, wit};
-use crate::bindings::exports::larder::provider::completion_provider;
-use crate::bindings::larder::provider::provider_types::Error as WitError;
 use crate::guest_config::provider_log::FAULT;
 use crate::guest_config::{GuestConfig, Lease};
 use crate::run::guest::GuestCall;
@@ -26,9 +20,11 @@ use crate::run::reuse::ReuseKey;
 use crate::threads::call_meter::CallMeter;
 use crate::threads::queue_timer::QueueTimer;
 use larder_model::policy::{GuestLifetime, Permit};
-use larder_model::resource::{Completion, CompletionRequest, Entry, Match, ReadResult, Template};
-use larder_model::uri::Uri;
-use larder_provider::{CallError, Fault, FaultKind, ListPage, ListQuery, UriFilter};
+use larder_model::prompt::Prompt;
+use larder_model::resource::{Entry, Template};
+use larder_model::tool::Tool;
+use larder_provider::{CallError, Fault, FaultKind, ListPage, ListQuery};
+use larder_runtime::memory_budget::MemoryCharge;
 use larder_runtime::metrics::Outcome;
 
 /// Whether a call did not respond in time because its caller waited for a shorter time than the provider may take.
@@ -50,69 +46,6 @@ struct CallPermits {
 }
 
 impl Provider {
-    /// Reads a resource. `may_return` decides whether the provider may return content under a URI other than the
-    /// requested one.
-    pub async fn read(
-        &self,
-        permit: Permit,
-        uri: &Uri,
-        matched: Option<Match>,
-        known_version: Option<String>,
-        may_return: UriFilter,
-    ) -> Result<ReadResult, CallError> {
-        let has_version = known_version.is_some();
-        let request = wit::ReadRequest {
-            uri: uri.to_string(),
-            matched: matched.map(wit_match),
-            known_version,
-        };
-        let requested = uri.clone();
-        let convert = move |config: Arc<GuestConfig>, response: Result<wit::Reading, WitError>| {
-            let requested = requested.clone();
-            let may_return = may_return.clone();
-            async move {
-                let reading = response.map_err(|error| match error {
-                    WitError::NotModified if has_version => CallError::NotModified,
-                    error => config.redacted_error(error),
-                })?;
-                let mut omissions = Omissions::new(&config.grant.secrets);
-                let result = read_result(reading, &requested, &*may_return, &mut omissions).await;
-                config.log_omissions(&omissions);
-                result
-            }
-        };
-        let guest_call = guest_calls::Read(request, AnswerMemory::default());
-        let (result, guest_call) = self
-            .call_and_return(permit, guest_call, convert, NoChecks)
-            .await;
-        let mut result = result?;
-        let memory = guest_call.and_then(|call| call.1.into_charge());
-        if let (Some(memory), Some(contents)) = (memory, Arc::get_mut(&mut result.contents)) {
-            contents.hold(Box::new(memory));
-        }
-        Ok(result)
-    }
-
-    /// Checks whether a URI within the provider's claims is one of its resources.
-    pub async fn match_uri(&self, permit: Permit, uri: &Uri) -> Result<Option<Match>, CallError> {
-        let guest_call = guest_calls::MatchUri(uri.clone());
-        let convert = |_: Arc<GuestConfig>, found: Option<_>| async move {
-            found.map(template_match).transpose()
-        };
-        self.call(permit, guest_call, convert).await
-    }
-
-    /// Returns a page of the provider's list of entries for a caller. The lists of all providers wait for this page, so
-    /// it has a circuit breaker of its own. Repeated faults of the list do not affect other calls.
-    pub async fn list_for_caller(
-        &self,
-        permit: Permit,
-        query: ListQuery,
-    ) -> Result<ListPage<Entry>, CallError> {
-        self.within_breaker(&self.list_breaker, "list", self.list(permit, query))
-            .await
-    }
-
     /// Makes a call unless this circuit breaker is open, and counts the faults of the call in this circuit breaker.
     /// `calls` names the calls in the log.
     pub(super) async fn within_breaker<T>(
@@ -157,9 +90,7 @@ impl Provider {
             kind: query.kind,
         };
         let convert = move |config: Arc<GuestConfig>, listed: guest_calls::ListAnswer| async move {
-            let page = listed.page.map_err(|error| config.redacted_error(error))?;
-            let max = config.grant.limits.page_entries;
-            let page = entry_page(page, max, &config.grant.secrets).await?;
+            let page = entry_page(config.redacted(listed.page)?, &config.grant).await?;
             Ok(ListPage {
                 unreadable_names: listed.unreadable_names,
                 ..page
@@ -168,72 +99,41 @@ impl Provider {
         self.call(permit, guest_calls::List(query), convert).await
     }
 
-    /// Completes a variable of one of the provider's templates. Returns no values if the provider does not implement
-    /// completion.
-    pub async fn complete(
-        &self,
-        permit: Permit,
-        request: CompletionRequest,
-    ) -> Result<Completion, CallError> {
-        let compiled = self.compiled.load_full();
-        let contract = compiled.find_contract();
-        if contract.is_none_or(|contract| contract.completion.is_none()) {
-            return Ok(Completion::default());
-        }
-        let request = completion_provider::CompletionRequest {
-            uri_template: request.template,
-            variable: request.variable,
-            prefix: request.prefix,
-            filled: request.filled,
-        };
-        let convert =
-            move |config: Arc<GuestConfig>,
-                  response: Result<completion_provider::Completion, WitError>| async move {
-                let found = response.map_err(|error| config.redacted_error(error))?;
-                let mut omissions = Omissions::new(&config.grant.secrets);
-                let completion = completion(found.values, found.total, found.more, &mut omissions);
-                config.log_omissions(&omissions);
-                Ok(completion)
-            };
-        self.call(permit, guest_calls::Complete(request), convert)
-            .await
-    }
-
-    /// Returns the current versions of these URIs in the same order; none for a URI that does not exist.
-    /// Fails if the provider does not implement versions.
-    pub async fn versions(
-        &self,
-        permit: Permit,
-        uris: &[Uri],
-    ) -> Result<Vec<Option<String>>, CallError> {
-        if !self.facts.interfaces.versions {
-            return Err(CallError::not_implemented("version-provider"));
-        }
-        let guest_call = guest_calls::Versions(uris.iter().map(ToString::to_string).collect());
-        let count = uris.len();
-        let convert = move |config: Arc<GuestConfig>, found: Result<_, _>| async move {
-            let found = found.map_err(|error| config.redacted_error(error))?;
-            let mut omissions = Omissions::new(&config.grant.secrets);
-            let versions = versions(found, count, &mut omissions).await;
-            config.log_omissions(&omissions);
-            versions
-        };
-        self.call(permit, guest_call, convert).await
-    }
-
     /// Returns a page of its list of templates.
     pub(super) async fn templates(
         &self,
         permit: Permit,
         cursor: Option<String>,
     ) -> Result<ListPage<Template>, CallError> {
-        let convert = move |config: Arc<GuestConfig>, page: Result<_, _>| async move {
-            let page = page.map_err(|error| config.redacted_error(error))?;
-            let max = config.grant.limits.page_entries;
-            template_page(page, max, &config.grant.secrets).await
+        let convert = |config: Arc<GuestConfig>, page| async move {
+            template_page(config.redacted(page)?, &config.grant).await
         };
-        self.call(permit, guest_calls::Templates(cursor), convert)
+        self.call(permit, LIST_TEMPLATES.call(cursor), convert)
             .await
+    }
+
+    /// Returns a page of its list of tools. The names on a page differ.
+    pub async fn list_tools(
+        &self,
+        permit: Permit,
+        cursor: Option<String>,
+    ) -> Result<ListPage<Tool>, CallError> {
+        let convert = |config: Arc<GuestConfig>, page| async move {
+            tool_page(config.redacted(page)?, &config.grant).await
+        };
+        self.call(permit, LIST_TOOLS.call(cursor), convert).await
+    }
+
+    /// Returns a page of its list of prompts. The names on a page differ.
+    pub async fn list_prompts(
+        &self,
+        permit: Permit,
+        cursor: Option<String>,
+    ) -> Result<ListPage<Prompt>, CallError> {
+        let convert = |config: Arc<GuestConfig>, page| async move {
+            prompt_page(config.redacted(page)?, &config.grant).await
+        };
+        self.call(permit, LIST_PROMPTS.call(cursor), convert).await
     }
 
     /// Returns the provider's description of itself, and what was omitted from the description.
@@ -262,28 +162,24 @@ impl Provider {
         T: Send + 'static,
         F: Future<Output = Result<T, CallError>> + Send + 'static,
     {
-        self.call_and_return(permit, guest_call, convert, NoChecks)
-            .await
-            .0
+        let call = self.call_with_memory(permit, guest_call, convert, NoChecks);
+        call.await.map(|(answer, _)| answer)
     }
 
-    /// Like [`Self::call`]. Also returns the value that made the call, if the call was made.
-    pub(super) async fn call_and_return<W, T, F>(
+    /// Like [`Self::call`]. Also returns the memory that is charged for a large answer.
+    pub(super) async fn call_with_memory<W, T, F>(
         &self,
         mut permit: Permit,
         guest_call: W,
         convert: impl Fn(Arc<GuestConfig>, W::Output) -> F + Send + Sync + 'static,
         checks: impl CallChecks<T> + 'static,
-    ) -> (Result<T, CallError>, Option<W>)
+    ) -> Result<(T, Option<MemoryCharge>), CallError>
     where
         W: GuestCall + 'static,
         T: Send + 'static,
         F: Future<Output = Result<T, CallError>> + Send + 'static,
     {
-        let call = match InstrumentedCall::begin(self, W::OPERATION, &mut permit) {
-            Ok(call) => call,
-            Err(error) => return (Err(error), None),
-        };
+        let call = InstrumentedCall::begin(self, guest_call.operation(), &mut permit)?;
         let until = permit.time_limit().map(|limit| limit.until);
         let guest_call = guest_calls::ConvertedCall {
             guest_call,
@@ -298,7 +194,7 @@ impl Provider {
             Err(error) if was_ended_early(error, until) => call.finish_early(error),
             result => call.finish(guest_call.subject(), result.as_ref().err()),
         }
-        (result, Some(guest_call.guest_call))
+        Ok((result?, guest_call.guest_call.into_answer_memory()))
     }
 
     /// Makes a call, on this thread or on a thread for long calls. Also returns the value that made the call.

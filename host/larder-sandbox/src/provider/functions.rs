@@ -13,13 +13,13 @@ mod roundtrip_tests;
 mod uri_values;
 mod value_facts;
 
-use std::any::Any;
 use std::sync::Arc;
 use std::time::Instant;
 
 use self::call::{FunctionAnswer, FunctionCall};
 use self::resources::FunctionTemplate;
 use super::Provider;
+use super::answers::{held, with_memory};
 use super::guest_calls::NoChecks;
 use super::probe::NOT_REUSABLE;
 use crate::guest_config::GuestConfig;
@@ -156,7 +156,7 @@ impl FunctionProvider {
                     .map_err(|error| CallError::Refused(error.to_string()))?,
             ),
         };
-        let guest_call = FunctionCall::<false>::of_tool(self.functions.clone(), index, arguments);
+        let guest_call = FunctionCall::of_tool(self.functions.clone(), index, arguments);
         let functions = self.functions.clone();
         let convert = move |_: Arc<GuestConfig>, answer: FunctionAnswer| {
             let functions = functions.clone();
@@ -165,14 +165,12 @@ impl FunctionProvider {
                 Ok(Answer::Complete(result))
             }
         };
-        let (answer, guest_call) = self
+        let call = self
             .provider
-            .call_and_return(permit, guest_call, convert, validation)
-            .await;
-        let mut answer = answer?;
-        if let (Answer::Complete(result), Some(guest_call)) = (&mut answer, guest_call) {
-            let charge = guest_call.into_charge();
-            result.held = charge.map(|charge| Arc::new(charge) as Arc<dyn Any + Send + Sync>);
+            .call_with_memory(permit, guest_call, convert, validation);
+        let (mut answer, memory) = call.await?;
+        if let Answer::Complete(result) = &mut answer {
+            result.held = held(memory);
         }
         Ok(answer)
     }
@@ -193,7 +191,7 @@ impl FunctionProvider {
             .arguments(&self.functions, &matched.variables)
             .map_err(CallError::Refused)?;
         let functions = self.functions.clone();
-        let guest_call = FunctionCall::<true>::of_resource(functions, function, uri, arguments);
+        let guest_call = FunctionCall::of_resource(functions, function, uri, arguments);
         let functions = self.functions.clone();
         let uri = uri.clone();
         let convert = move |_: Arc<GuestConfig>, answer: FunctionAnswer| {
@@ -202,15 +200,10 @@ impl FunctionProvider {
             let uri = uri.clone();
             async move { outcome::read_result(&functions, &template, uri, answer).await }
         };
-        let (result, guest_call) = self
+        let call = self
             .provider
-            .call_and_return(permit, guest_call, convert, NoChecks)
-            .await;
-        let mut result = result?;
-        let memory = guest_call.and_then(FunctionCall::into_charge);
-        if let (Some(memory), Some(contents)) = (memory, Arc::get_mut(&mut result.contents)) {
-            contents.hold(Box::new(memory));
-        }
-        Ok(result)
+            .call_with_memory(permit, guest_call, convert, NoChecks);
+        let (result, memory) = call.await?;
+        Ok(with_memory(result, memory))
     }
 }

@@ -1,32 +1,28 @@
 //! The calls of the contract's functions, as [`GuestCall`]s.
 
 mod checks;
+mod contract_call;
 mod converted_call;
-mod interactive;
+mod table;
 
 use parking_lot::Mutex;
 
 pub(super) use self::checks::{CallChecks, NoChecks};
 pub(super) use self::converted_call::ConvertedCall;
-pub(super) use self::interactive::{
-    CallTool, CompleteArgument, GetPrompt, ListPrompts, ListTools, Search, Settings,
+pub(super) use self::table::{
+    CALL_TOOL, COMPLETE, COMPLETE_ARGUMENT, GET_PROMPT, LIST_PROMPTS, LIST_TEMPLATES, LIST_TOOLS,
+    SEARCH, VERSIONS,
 };
-use super::convert::{entry_size, reading_size, template_size};
+use super::convert::{entry_size, reading_size};
 use super::wit;
-use crate::bindings::exports::larder::provider::completion_provider;
+use crate::bindings::exports::larder::provider::settings_provider;
 use crate::bindings::larder::provider::provider_types::{Error, Freshness, Scope};
+use crate::run::contract_exports::{FunctionName, RESOURCES};
 use crate::run::guest::{CallableGuest, GuestCall};
 use larder_model::uri::Uri;
 use larder_runtime::memory_budget::MemoryCharge;
 
 type Answer<T> = Result<T, Error>;
-
-/// The functions of an optional interface. Calls are made only to components that implement it.
-fn implemented<T>(functions: &Option<T>) -> wasmtime::Result<&T> {
-    functions
-        .as_ref()
-        .ok_or_else(|| wasmtime::Error::msg("the component does not export the interface"))
-}
 
 fn restrict_to_caller(freshness: Option<&mut Freshness>) {
     if let Some(freshness) = freshness {
@@ -38,10 +34,9 @@ pub(super) struct Describe;
 
 impl GuestCall for Describe {
     type Output = wit::Description;
-    const OPERATION: &'static str = "describe";
 
-    fn subject(&self) -> &str {
-        ""
+    fn operation(&self) -> &'static str {
+        "describe"
     }
 
     async fn call(&self, guest: CallableGuest<'_>) -> wasmtime::Result<Self::Output> {
@@ -65,9 +60,12 @@ pub(super) struct ListAnswer {
 
 impl GuestCall for List {
     type Output = ListAnswer;
-    const OPERATION: &'static str = "list";
 
-    fn answer_size(answer: &Self::Output) -> usize {
+    fn operation(&self) -> &'static str {
+        "list"
+    }
+
+    fn answer_size(&self, answer: &Self::Output) -> usize {
         answer
             .page
             .as_ref()
@@ -88,14 +86,9 @@ impl GuestCall for List {
         self.0.cursor.as_deref().unwrap_or_default()
     }
 
-    async fn call(&self, guest: CallableGuest<'_>) -> wasmtime::Result<Self::Output> {
-        let functions = guest
-            .compiled
-            .contract()?
-            .resources
-            .load(&mut *guest.store, guest.instance)?;
-        let page = functions
-            .call_list_resources(&mut *guest.store, &self.0)
+    async fn call(&self, mut guest: CallableGuest<'_>) -> wasmtime::Result<Self::Output> {
+        let page = guest
+            .call(FunctionName(RESOURCES, "list-resources"), (&self.0,))
             .await?;
         Ok(ListAnswer {
             page,
@@ -104,51 +97,23 @@ impl GuestCall for List {
     }
 }
 
-pub(super) struct Templates(pub(super) Option<String>);
-
-impl GuestCall for Templates {
-    type Output = Answer<wit::TemplatePage>;
-    const OPERATION: &'static str = "templates";
-
-    fn answer_size(answer: &Self::Output) -> usize {
-        answer
-            .as_ref()
-            .map_or(0, |page| page.templates.iter().map(template_size).sum())
-    }
-
-    fn subject(&self) -> &str {
-        self.0.as_deref().unwrap_or_default()
-    }
-
-    async fn call(&self, guest: CallableGuest<'_>) -> wasmtime::Result<Self::Output> {
-        let functions = guest
-            .compiled
-            .contract()?
-            .resources
-            .load(&mut *guest.store, guest.instance)?;
-        functions
-            .call_list_templates(guest.store, self.0.as_deref())
-            .await
-    }
-}
-
 pub(super) struct MatchUri(pub(super) Uri);
 
 impl GuestCall for MatchUri {
     type Output = Option<wit::TemplateMatch>;
-    const OPERATION: &'static str = "match";
+
+    fn operation(&self) -> &'static str {
+        "match"
+    }
 
     fn subject(&self) -> &str {
         self.0.as_str()
     }
 
-    async fn call(&self, guest: CallableGuest<'_>) -> wasmtime::Result<Self::Output> {
-        let functions = guest
-            .compiled
-            .contract()?
-            .resources
-            .load(&mut *guest.store, guest.instance)?;
-        functions.call_match_uri(guest.store, self.0.as_str()).await
+    async fn call(&self, mut guest: CallableGuest<'_>) -> wasmtime::Result<Self::Output> {
+        guest
+            .call(FunctionName(RESOURCES, "match-uri"), (self.0.as_str(),))
+            .await
     }
 }
 
@@ -170,9 +135,12 @@ pub(super) struct Read(pub(super) wit::ReadRequest, pub(super) AnswerMemory);
 
 impl GuestCall for Read {
     type Output = Answer<wit::Reading>;
-    const OPERATION: &'static str = "read";
 
-    fn answer_size(answer: &Self::Output) -> usize {
+    fn operation(&self) -> &'static str {
+        "read"
+    }
+
+    fn answer_size(&self, answer: &Self::Output) -> usize {
         answer.as_ref().map_or(0, reading_size)
     }
 
@@ -187,6 +155,10 @@ impl GuestCall for Read {
 
     fn keep_answer_memory(&self, memory: MemoryCharge) {
         self.1.keep(memory);
+    }
+
+    fn into_answer_memory(self) -> Option<MemoryCharge> {
+        self.1.into_charge()
     }
 
     fn subject(&self) -> &str {
@@ -209,40 +181,17 @@ impl GuestCall for Read {
     }
 }
 
-pub(super) struct Complete(pub(super) completion_provider::CompletionRequest);
+pub(super) struct Settings;
 
-impl GuestCall for Complete {
-    type Output = Answer<completion_provider::Completion>;
-    const OPERATION: &'static str = "complete";
+impl GuestCall for Settings {
+    type Output = Vec<settings_provider::Declaration>;
 
-    fn subject(&self) -> &str {
-        &self.0.uri_template
+    fn operation(&self) -> &'static str {
+        "settings"
     }
 
-    async fn call(&self, guest: CallableGuest<'_>) -> wasmtime::Result<Self::Output> {
-        let functions = implemented(&guest.compiled.contract()?.completion)?;
-        functions
-            .load(&mut *guest.store, guest.instance)?
-            .call_complete(guest.store, &self.0)
-            .await
-    }
-}
-
-pub(super) struct Versions(pub(super) Vec<String>);
-
-impl GuestCall for Versions {
-    type Output = Answer<Vec<Option<String>>>;
-    const OPERATION: &'static str = "versions";
-
-    fn subject(&self) -> &str {
-        self.0.first().map_or("", String::as_str)
-    }
-
-    async fn call(&self, guest: CallableGuest<'_>) -> wasmtime::Result<Self::Output> {
-        let functions = implemented(&guest.compiled.contract()?.versions)?;
-        functions
-            .load(&mut *guest.store, guest.instance)?
-            .call_versions(guest.store, &self.0)
-            .await
+    async fn call(&self, mut guest: CallableGuest<'_>) -> wasmtime::Result<Self::Output> {
+        let function = FunctionName("larder:provider/settings-provider@0.1.0", "settings");
+        guest.call(function, ()).await
     }
 }

@@ -10,8 +10,8 @@ use larder_model::prompt::Prompt;
 use larder_model::resource::{Entry, Freshness, Scope, Template};
 use larder_model::tool::Tool;
 use larder_provider::{
-    CallError, Fault, FaultKind, ListPage, ListQuery, LoadError, ProbeResult, Rejection,
-    fetch_pages,
+    CallError, Fault, FaultKind, ListPage, ListQuery, LoadError, ProbeResult, Provider as _,
+    Rejection, fetch_pages,
 };
 
 /// Maximum duration of a probe, as a multiple of the maximum duration of one call.

@@ -3,7 +3,7 @@
 use super::Provider;
 use larder_model::policy::Permit;
 use larder_model::settings::{self, Problem};
-use larder_provider::LoadError;
+use larder_provider::{LoadError, Provider as _};
 
 /// The result of the comparison.
 #[derive(Debug, Clone, Default)]

@@ -100,7 +100,7 @@ impl Sandbox {
             let time_limit = attempt.time_limit;
             match self.attempt(async { Ok(guest) }, attempt).await {
                 // The cause may be state that an earlier call left in the guest.
-                Err(fault) if W::IS_REPEATABLE && fault.kind.may_be_caused_by_reuse() => {
+                Err(fault) if guest_call.is_repeatable() && fault.kind.may_be_caused_by_reuse() => {
                     log_retry(&lease, &fault);
                 }
                 result => return result,

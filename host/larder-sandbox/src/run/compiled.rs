@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use wasmtime::component::types::ComponentItem;
-use wasmtime::component::{Component, InstancePre};
+use wasmtime::component::{Component, ComponentExportIndex, InstancePre};
 use wasmtime::{Engine, Precompiled};
 
-use super::contract_exports::ContractExports;
+use super::contract_exports::{ContractExports, FunctionName};
 use super::contract_version::{
     CONTRACT_PACKAGE, UnsupportedContract, check_contract_version, is_offered,
 };
@@ -234,6 +234,16 @@ impl CompiledComponent {
             ComponentExports::Contract(contract) => Some(contract),
             ComponentExports::Functions(_) => None,
         }
+    }
+
+    /// Finds a function of the contract.
+    pub(super) fn contract_function(
+        &self,
+        function: FunctionName,
+    ) -> wasmtime::Result<ComponentExportIndex> {
+        function
+            .find(self.pre.component())
+            .ok_or_else(|| wasmtime::Error::msg("the component does not export the interface"))
     }
 
     /// The optional interfaces that its provider implements.

@@ -13,9 +13,21 @@ use crate::guest::state::GuestState;
 use larder_provider::{CONTRACT_VERSION, OptionalInterfaces, Rejection};
 
 /// The interface that every provider exports.
-const PROVIDER_INTERFACE: &str = "larder:provider/resource-provider@0.1.0";
-/// The interface for tools.
-const TOOL_INTERFACE: &str = "larder:provider/tool-provider@0.1.0";
+pub(crate) const RESOURCES: &str = "larder:provider/resource-provider@0.1.0";
+
+/// The name of a function of the contract, and of its interface with the version.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FunctionName(pub(crate) &'static str, pub(crate) &'static str);
+
+impl FunctionName {
+    pub(super) fn find(self, component: &Component) -> Option<ComponentExportIndex> {
+        let interface = component.get_export_index(None, self.0)?;
+        component.get_export_index(Some(&interface), self.1)
+    }
+}
+
+/// The function that is called most.
+const READ: FunctionName = FunctionName(RESOURCES, "read-resource");
 
 /// The functions of the contract that a component exports.
 pub(crate) struct ContractExports {
@@ -26,17 +38,15 @@ pub(crate) struct ContractExports {
     /// The functions of `completion-provider`, if the component exports it.
     pub(crate) completion: Option<completion_provider::GuestIndices>,
     /// The functions of `version-provider`, if the component exports it.
-    pub(crate) versions: Option<version_provider::GuestIndices>,
+    versions: Option<version_provider::GuestIndices>,
     /// The functions of `tool-provider`, if the component exports it.
-    pub(crate) tools: Option<tool_provider::GuestIndices>,
-    /// The function `call-tool`, if the component exports `tool-provider`.
-    pub(crate) call_tool: Option<ComponentExportIndex>,
+    tools: Option<tool_provider::GuestIndices>,
     /// The functions of `prompt-provider`, if the component exports it.
-    pub(crate) prompts: Option<prompt_provider::GuestIndices>,
+    prompts: Option<prompt_provider::GuestIndices>,
     /// The functions of `search-provider`, if the component exports it.
-    pub(crate) search: Option<search_provider::GuestIndices>,
+    search: Option<search_provider::GuestIndices>,
     /// The functions of `settings-provider`, if the component exports it.
-    pub(crate) settings: Option<settings_provider::GuestIndices>,
+    settings: Option<settings_provider::GuestIndices>,
 }
 
 /// A function of a guest has the expected name, but another type.
@@ -51,13 +61,8 @@ impl ContractExports {
         pre: &InstancePre<GuestState>,
         exports: &[String],
     ) -> Result<Self, Rejection> {
-        let function = |interface: &str, name: &str| {
-            let interface = component.get_export_index(None, interface)?;
-            component.get_export_index(Some(&interface), name)
-        };
         Ok(Self {
-            read: function(PROVIDER_INTERFACE, "read-resource").ok_or(Rejection::NotAProvider)?,
-            call_tool: function(TOOL_INTERFACE, "call-tool"),
+            read: READ.find(component).ok_or(Rejection::NotAProvider)?,
             resources: resource_provider::GuestIndices::new(pre)
                 .map_err(|error| missing_provider_interface(exports, &error))?,
             completion: find_optional(exports, "completion-provider", || {
@@ -99,34 +104,28 @@ impl ContractExports {
         store: &mut Store<GuestState>,
         instance: &Instance,
     ) -> wasmtime::Result<resource_provider::Guest> {
-        let type_mismatch =
-            |error: wasmtime::Error| wasmtime::Error::from(TypeMismatch(shortened(&error)));
-        if let Some(completion) = &self.completion {
-            completion
-                .load(&mut *store, instance)
-                .map_err(type_mismatch)?;
-        }
-        if let Some(versions) = &self.versions {
-            versions
-                .load(&mut *store, instance)
-                .map_err(type_mismatch)?;
-        }
-        if let Some(tools) = &self.tools {
-            tools.load(&mut *store, instance).map_err(type_mismatch)?;
-        }
-        if let Some(prompts) = &self.prompts {
-            prompts.load(&mut *store, instance).map_err(type_mismatch)?;
-        }
-        if let Some(search) = &self.search {
-            search.load(&mut *store, instance).map_err(type_mismatch)?;
-        }
-        if let Some(settings) = &self.settings {
-            settings
-                .load(&mut *store, instance)
-                .map_err(type_mismatch)?;
-        }
+        check_types(&self.completion, |it| it.load(&mut *store, instance))?;
+        check_types(&self.versions, |it| it.load(&mut *store, instance))?;
+        check_types(&self.tools, |it| it.load(&mut *store, instance))?;
+        check_types(&self.prompts, |it| it.load(&mut *store, instance))?;
+        check_types(&self.search, |it| it.load(&mut *store, instance))?;
+        check_types(&self.settings, |it| it.load(&mut *store, instance))?;
         self.resources.load(store, instance).map_err(type_mismatch)
     }
+}
+
+fn check_types<T, F>(
+    functions: &Option<T>,
+    load: impl FnOnce(&T) -> wasmtime::Result<F>,
+) -> wasmtime::Result<()> {
+    match functions {
+        Some(functions) => load(functions).map(drop).map_err(type_mismatch),
+        None => Ok(()),
+    }
+}
+
+fn type_mismatch(error: wasmtime::Error) -> wasmtime::Error {
+    TypeMismatch(shortened(&error)).into()
 }
 
 fn find_optional<T>(

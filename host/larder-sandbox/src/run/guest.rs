@@ -5,9 +5,10 @@ use std::time::Instant;
 
 use scopeguard::ScopeGuard;
 use wasmtime::Store;
-use wasmtime::component::Instance;
+use wasmtime::component::{ComponentNamedList, ComponentType, Instance, Lift, Lower};
 
 use super::compiled::CompiledComponent;
+use super::contract_exports::FunctionName;
 use super::fault::fault_without_detail;
 use crate::Sandbox;
 use crate::bindings::exports::larder::provider::resource_provider;
@@ -30,13 +31,15 @@ pub(crate) trait GuestCall: Send + Sync {
     type Output: Send;
 
     /// The name of the operation in metrics and traces.
-    const OPERATION: &'static str;
+    fn operation(&self) -> &'static str;
 
     /// Whether the call may be made again after a guest failed. Reads may be made again, because they have no effects.
-    const IS_REPEATABLE: bool = true;
+    fn is_repeatable(&self) -> bool {
+        true
+    }
 
     /// Bytes of an answer, if it can be large.
-    fn answer_size(_answer: &Self::Output) -> usize {
+    fn answer_size(&self, _answer: &Self::Output) -> usize {
         0
     }
 
@@ -46,8 +49,18 @@ pub(crate) trait GuestCall: Send + Sync {
     /// Receives the memory that is charged for a large answer. The converted answer needs that memory as well.
     fn keep_answer_memory(&self, _memory: MemoryCharge) {}
 
-    /// The subject of the call: a URI, a template or a cursor.
-    fn subject(&self) -> &str;
+    /// Returns the memory that is charged for the answer.
+    fn into_answer_memory(self) -> Option<MemoryCharge>
+    where
+        Self: Sized,
+    {
+        None
+    }
+
+    /// The subject of the call, such as a URI or a cursor.
+    fn subject(&self) -> &str {
+        ""
+    }
 
     /// Does work before a guest is opened. Returns an answer if no guest needs to be called.
     fn before_call(&self, _lease: &Lease) -> impl Future<Output = Option<Self::Output>> + Send {
@@ -68,6 +81,26 @@ pub(crate) struct CallableGuest<'a> {
     pub(crate) instance: &'a Instance,
     /// The functions of the required interface, if the guest is reused: their types were already checked.
     pub(crate) functions: Option<&'a resource_provider::Guest>,
+}
+
+impl CallableGuest<'_> {
+    /// Calls one function of the contract. If all functions of its interface were loaded, the types of the other
+    /// functions would be checked too.
+    pub(crate) async fn call<P, A>(
+        &mut self,
+        function: FunctionName,
+        parameters: P,
+    ) -> wasmtime::Result<A>
+    where
+        P: ComponentNamedList + Lower,
+        A: ComponentType + Lift + 'static,
+    {
+        let export = self.compiled.contract_function(function)?;
+        let function = self
+            .instance
+            .get_typed_func::<P, (A,)>(&mut *self.store, &export)?;
+        Ok(function.call_async(&mut *self.store, parameters).await?.0)
+    }
 }
 
 /// A guest. If it has much memory, it is cleared on another thread.

@@ -14,7 +14,7 @@ use larder_model::prompt::{ArgumentQuery, PromptRequest, PromptResult};
 use larder_model::resource::{Body, Completion};
 use larder_model::search::SearchQuery;
 use larder_model::tool::{ToolCall, ToolName, ToolResult};
-use larder_provider::{CallError, signal_channel};
+use larder_provider::{CallError, Provider as _, signal_channel};
 use larder_runtime::drain::Drain;
 use larder_sandbox::Sandbox;
 use larder_sandbox::provider::Provider;
@@ -269,7 +269,13 @@ impl Session {
                 ..SearchQuery::default()
             };
             self.show(format_args!("> search {text} {limit}"));
-            for hit in self.provider.search(permit(), &query).await.unwrap().hits {
+            for hit in self
+                .provider
+                .search_for_caller(permit(), &query)
+                .await
+                .unwrap()
+                .hits
+            {
                 self.show(format_args!(
                     "{} {:?} {:?}",
                     hit.entry.uri, hit.entry.title, hit.excerpt

@@ -187,7 +187,7 @@ async fn finds_the_interfaces_of_a_component() {
     );
     let search = echo
         .provider
-        .search(permit(), &SearchQuery::default())
+        .search_for_caller(permit(), &SearchQuery::default())
         .await;
     assert_eq!(search.unwrap_err(), failed("search-provider"));
     assert_eq!(

@@ -11,7 +11,7 @@ use super::*;
 use larder_model::format::{is_date_time, is_icon_source, is_media_type, is_metadata_key};
 use larder_model::input::Answer;
 use larder_model::message::Block;
-use larder_model::policy::Secret;
+use larder_model::policy::{Grant, Secret};
 use larder_model::prompt::{Prompt, PromptResult};
 use larder_model::resource::{Details, Entry, Icon, Metadata, ReadResult, Template};
 use larder_model::search::SearchQuery;
@@ -27,26 +27,30 @@ const MAX_NOTES: usize = 64 << 10;
 /// every result of a guest, clients get only valid values, and errors and notes contain no secret.
 pub fn wit_conversion(data: &[u8]) {
     let [kind, rest @ ..] = data else { return };
-    let secrets: Secrets = [("key".to_owned(), Secret::new(SECRET))]
-        .into_iter()
-        .collect();
+    let mut grant = Grant {
+        secrets: [("key".to_owned(), Secret::new(SECRET))]
+            .into_iter()
+            .collect(),
+        ..Grant::default()
+    };
+    grant.limits.page_entries = MAX_PAGE;
     let mut input = Input::new(rest);
-    let mut omissions = Omissions::new(&secrets);
+    let mut omissions = Omissions::new(&grant.secrets);
     match kind % 10 {
         0 => {
-            let page = wait(entry_page(input.value(), MAX_PAGE, &secrets));
+            let page = wait(entry_page(input.value(), &grant));
             check_page(page, check_entry);
         }
         1 => {
-            let page = wait(template_page(input.value(), MAX_PAGE, &secrets));
+            let page = wait(template_page(input.value(), &grant));
             check_page(page, check_template);
         }
         2 => {
-            let page = wait(tool_page(input.value(), MAX_PAGE, &secrets));
+            let page = wait(tool_page(input.value(), &grant));
             check_page(page, check_tool);
         }
         3 => {
-            let page = wait(prompt_page(input.value(), MAX_PAGE, &secrets));
+            let page = wait(prompt_page(input.value(), &grant));
             check_page(page, check_prompt);
         }
         4 => check_reading(&mut input, &mut omissions),

@@ -14,7 +14,7 @@ use super::{ListLimits, MAX_ITEM_BYTES, WitPage, list_page};
 use crate::bindings::exports::larder::provider::prompt_provider as wit;
 use crate::provider::omissions::Omissions;
 use larder_model::input::Answer;
-use larder_model::policy::Secrets;
+use larder_model::policy::Grant;
 use larder_model::prompt::{Argument, ArgumentQuery, Message, Prompt, PromptRequest, PromptResult};
 use larder_provider::{CallError, ListPage};
 
@@ -25,15 +25,14 @@ const MAX_ARGUMENTS: usize = 64;
 
 pub(in crate::provider) async fn prompt_page(
     page: wit::PromptPage,
-    max: u32,
-    secrets: &Secrets,
+    grant: &Grant,
 ) -> Result<ListPage<Prompt>, CallError> {
     let limits = ListLimits {
-        count: max,
+        count: grant.limits.page_entries,
         item_bytes: MAX_ITEM_BYTES,
         one: "a prompt",
         many: "prompts",
-        secrets,
+        secrets: &grant.secrets,
     };
     let mut names = HashSet::new();
     list_page(

@@ -11,7 +11,7 @@ use super::{ListLimits, MAX_ITEM_BYTES, WitPage, check_result_count, list_page};
 use crate::bindings::exports::larder::provider::resource_provider as wit;
 use crate::bindings::larder::provider::provider_types as types;
 use crate::provider::omissions::Omissions;
-use larder_model::policy::Secrets;
+use larder_model::policy::Grant;
 use larder_model::resource::{
     Body, Content, Details, Entry, Freshness, Match, ReadResult, RenderCache, Template, Variable,
 };
@@ -32,15 +32,14 @@ const MAX_KIND: usize = 256;
 
 pub(in crate::provider) async fn entry_page(
     page: wit::EntryPage,
-    max: u32,
-    secrets: &Secrets,
+    grant: &Grant,
 ) -> Result<ListPage<Entry>, CallError> {
     let limits = ListLimits {
-        count: max,
+        count: grant.limits.page_entries,
         item_bytes: MAX_ITEM_BYTES,
         one: "an entry",
         many: "entries",
-        secrets,
+        secrets: &grant.secrets,
     };
     list_page(
         WitPage {
@@ -61,15 +60,14 @@ pub(in crate::provider) async fn entry_page(
 
 pub(in crate::provider) async fn template_page(
     page: wit::TemplatePage,
-    max: u32,
-    secrets: &Secrets,
+    grant: &Grant,
 ) -> Result<ListPage<Template>, CallError> {
     let limits = ListLimits {
-        count: max,
+        count: grant.limits.page_entries,
         item_bytes: MAX_ITEM_BYTES,
         one: "a template",
         many: "templates",
-        secrets,
+        secrets: &grant.secrets,
     };
     list_page(
         WitPage {

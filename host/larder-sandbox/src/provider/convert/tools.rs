@@ -16,7 +16,7 @@ use crate::bindings::exports::larder::provider::tool_provider as wit;
 use crate::json;
 use crate::provider::omissions::Omissions;
 use larder_model::input::Answer;
-use larder_model::policy::Secrets;
+use larder_model::policy::Grant;
 use larder_model::size;
 use larder_model::tool::{Hints, Tool, ToolCall, ToolName, ToolResult};
 use larder_provider::{CallError, ListPage};
@@ -30,15 +30,14 @@ const MAX_TOOL: usize = MAX_ITEM_BYTES + 2 * MAX_SCHEMA;
 
 pub(in crate::provider) async fn tool_page(
     page: wit::ToolPage,
-    max: u32,
-    secrets: &Secrets,
+    grant: &Grant,
 ) -> Result<ListPage<Tool>, CallError> {
     let limits = ListLimits {
-        count: max,
+        count: grant.limits.page_entries,
         item_bytes: MAX_TOOL,
         one: "a tool",
         many: "tools",
-        secrets,
+        secrets: &grant.secrets,
     };
     let mut names = HashSet::new();
     list_page(
@@ -245,7 +244,7 @@ mod tests {
             next_cursor: None,
             freshness: None,
         };
-        let page = tool_page(page, 10, &Secrets::default()).await.unwrap();
+        let page = tool_page(page, &Grant::default()).await.unwrap();
         let names: Vec<_> = page.items.iter().map(|tool| tool.name.as_str()).collect();
         expected.assert_eq(&format!(
             "{} | {}",

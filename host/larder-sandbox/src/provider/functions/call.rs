@@ -36,24 +36,27 @@ struct Arguments {
     _memory: Option<MemoryCharge>,
 }
 
-/// A call of one function. A resource is read with `IS_READ`: then the call may be repeated.
-pub(super) struct FunctionCall<const IS_READ: bool> {
+/// A call of one function.
+pub(super) struct FunctionCall {
     functions: Arc<FunctionSet>,
     /// The position of the function in the set.
     index: usize,
     /// The arguments of a tool, which are converted while the call holds its permits.
     json: Option<Arc<Value>>,
     arguments: OnceLock<Arguments>,
+    /// Whether a resource is read. Then the call may be repeated.
+    is_read: bool,
     subject: String,
     memory: AnswerMemory,
 }
 
-impl<const IS_READ: bool> FunctionCall<IS_READ> {
+impl FunctionCall {
     pub(super) fn of_tool(functions: Arc<FunctionSet>, index: usize, json: Arc<Value>) -> Self {
         Self {
             subject: functions.functions[index].tool.clone(),
             json: Some(json),
             arguments: OnceLock::new(),
+            is_read: false,
             memory: AnswerMemory::default(),
             functions,
             index,
@@ -73,24 +76,26 @@ impl<const IS_READ: bool> FunctionCall<IS_READ> {
                 values,
                 _memory: None,
             }),
+            is_read: true,
             memory: AnswerMemory::default(),
             functions,
             index,
         }
     }
-
-    /// The memory that is charged for the answer.
-    pub(super) fn into_charge(self) -> Option<MemoryCharge> {
-        self.memory.into_charge()
-    }
 }
 
-impl<const IS_READ: bool> GuestCall for FunctionCall<IS_READ> {
+impl GuestCall for FunctionCall {
     type Output = FunctionAnswer;
-    const OPERATION: &'static str = if IS_READ { "read" } else { "tool" };
-    const IS_REPEATABLE: bool = IS_READ;
 
-    fn answer_size(answer: &Self::Output) -> usize {
+    fn operation(&self) -> &'static str {
+        if self.is_read { "read" } else { "tool" }
+    }
+
+    fn is_repeatable(&self) -> bool {
+        self.is_read
+    }
+
+    fn answer_size(&self, answer: &Self::Output) -> usize {
         let value = answer
             .as_ref()
             .ok()
@@ -106,6 +111,10 @@ impl<const IS_READ: bool> GuestCall for FunctionCall<IS_READ> {
 
     fn keep_answer_memory(&self, memory: MemoryCharge) {
         self.memory.keep(memory);
+    }
+
+    fn into_answer_memory(self) -> Option<MemoryCharge> {
+        self.memory.into_charge()
     }
 
     fn subject(&self) -> &str {

@@ -28,8 +28,14 @@ where
     K: CallChecks<T>,
 {
     type Output = Result<T, CallError>;
-    const OPERATION: &'static str = W::OPERATION;
-    const IS_REPEATABLE: bool = W::IS_REPEATABLE;
+
+    fn operation(&self) -> &'static str {
+        self.guest_call.operation()
+    }
+
+    fn is_repeatable(&self) -> bool {
+        self.guest_call.is_repeatable()
+    }
 
     fn subject(&self) -> &str {
         self.guest_call.subject()
@@ -53,7 +59,7 @@ where
         if store.data().used_caller_bucket {
             W::restrict_to_caller(&mut output);
         }
-        let Ok(memory) = charge_answer(store.data(), W::answer_size(&output)) else {
+        let Ok(memory) = charge_answer(store.data(), self.guest_call.answer_size(&output)) else {
             return Ok(Err(CallError::NoMemory));
         };
         let config = store.data().lease.config.clone();

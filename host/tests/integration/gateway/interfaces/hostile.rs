@@ -2,6 +2,7 @@
 
 use expect_test::{Expect, expect};
 use larder_model::prompt::ArgumentQuery;
+use larder_provider::Provider as _;
 
 use super::{hostile as load_hostile, page, permit, tool_call};
 

@@ -3,7 +3,7 @@
 use expect_test::expect;
 use larder_model::input::{Answer, ProvidedInput};
 use larder_model::prompt::{ArgumentQuery, Prompt, PromptRequest};
-use larder_provider::CallError;
+use larder_provider::{CallError, Provider as _};
 
 use super::{interactive, page, permit, shown};
 

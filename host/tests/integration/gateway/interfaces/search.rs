@@ -1,6 +1,7 @@
 //! Searches, and the limits of their results.
 
 use larder_model::search::SearchQuery;
+use larder_provider::Provider as _;
 
 use super::{hostile, interactive, permit};
 
@@ -8,7 +9,11 @@ use super::{hostile, interactive, permit};
 async fn searches_and_filters_again() {
     let loaded = interactive().await;
     let found = async |query: SearchQuery| {
-        let hits = loaded.provider.search(permit(), &query).await.unwrap();
+        let hits = loaded
+            .provider
+            .search_for_caller(permit(), &query)
+            .await
+            .unwrap();
         assert_eq!(hits.freshness.ttl.as_secs(), 1);
         let hits = hits
             .hits
@@ -62,7 +67,7 @@ async fn bounds_hits() {
             limit,
             ..SearchQuery::default()
         };
-        loaded.provider.search(permit(), &query).await
+        loaded.provider.search_for_caller(permit(), &query).await
     };
     let hits = search("", 6).await.unwrap().hits;
     let shown = hits.iter().map(|hit| {

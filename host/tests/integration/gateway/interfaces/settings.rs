@@ -2,6 +2,7 @@
 
 use expect_test::expect;
 use larder_model::settings::Declaration;
+use larder_provider::Provider as _;
 
 use super::{hostile, interactive, page, permit};
 use crate::administration::admin::AdminClient;

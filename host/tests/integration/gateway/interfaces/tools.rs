@@ -6,7 +6,7 @@ use expect_test::expect;
 use larder_model::input::{Answer, InputResponse, ProvidedInput};
 use larder_model::policy::{Access, Dir, Grant, GuestLifetime};
 use larder_model::tool::ToolCall;
-use larder_provider::CallError;
+use larder_provider::{CallError, Provider as _};
 
 use super::{interactive, load, page, permit, shown, tool_call};
 
