@@ -37,7 +37,7 @@ use tokio::sync::watch;
 
 use self::critical_tasks::CriticalTasks;
 pub use self::reload::LogHook;
-use self::reload::Reloader;
+use self::reload::{ReloadRequests, Reloader};
 use self::team::Team;
 use self::teams::RunningTeams;
 #[cfg(not(feature = "cluster"))]
@@ -79,6 +79,8 @@ pub struct App {
     /// The parts that keep the catalogs up to date, until their tasks are started.
     teams_to_run: Vec<Team>,
     reloader: Arc<Reloader>,
+    /// None when the tasks that watch the file are started.
+    reload_requests: Option<ReloadRequests>,
     critical_tasks: CriticalTasks,
     health: Health,
     drain: Drain,
@@ -197,7 +199,9 @@ impl App {
         self.teams_to_run
             .drain(..)
             .for_each(|team| team.start_updates(&self.critical_tasks));
-        self.reloader.clone().start();
+        if let Some(requests) = self.reload_requests.take() {
+            self.reloader.clone().start(requests);
+        }
     }
 
     /// Starts the tasks of a server, including the SIGHUP handler, which triggers a scan and a reload.

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, SystemTime};
 
-use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 
 use super::critical_tasks::CriticalTasks;
@@ -66,18 +65,19 @@ pub(super) struct Reloader {
 struct Watcher {
     wake: Arc<Notify>,
     requests: mpsc::UnboundedSender<ReloadRequest>,
-    /// Taken when the task starts.
-    receiver: Mutex<Option<mpsc::UnboundedReceiver<ReloadRequest>>>,
+}
+
+/// What the two tasks receive.
+pub(super) struct ReloadRequests {
+    credentials: mpsc::UnboundedReceiver<ReloadRequest>,
+    configuration: mpsc::UnboundedReceiver<ReloadRequest>,
 }
 
 impl Watcher {
-    fn new() -> Self {
-        let (requests, receiver) = mpsc::unbounded_channel();
-        Self {
-            wake: Arc::default(),
-            requests,
-            receiver: Mutex::new(Some(receiver)),
-        }
+    fn new() -> (Self, mpsc::UnboundedReceiver<ReloadRequest>) {
+        let (requests, received) = mpsc::unbounded_channel();
+        let wake = Arc::default();
+        (Self { wake, requests }, received)
     }
 
     /// Reloads now, and returns the result.
@@ -92,21 +92,29 @@ impl Watcher {
 }
 
 impl Reloader {
+    /// Also returns the requests, for [`Self::start`].
     pub(super) fn new(
         config: Config,
         parts: ReloadableParts,
         needs_restart: watch::Sender<Vec<String>>,
-    ) -> Self {
+    ) -> (Arc<Self>, ReloadRequests) {
         let last_success = Arc::new(AtomicU64::new(now()));
         register_metrics(&parts, last_success.clone());
-        Self {
+        let (credentials, credential_requests) = Watcher::new();
+        let (configuration, configuration_requests) = Watcher::new();
+        let reloader = Self {
             running: watch::Sender::new(config),
             needs_restart,
             last_success,
             parts,
-            credentials: Watcher::new(),
-            configuration: Watcher::new(),
-        }
+            credentials,
+            configuration,
+        };
+        let requests = ReloadRequests {
+            credentials: credential_requests,
+            configuration: configuration_requests,
+        };
+        (Arc::new(reloader), requests)
     }
 
     /// How long requests in flight may continue after shutdown begins.
@@ -125,13 +133,14 @@ impl Reloader {
     }
 
     /// Starts to watch the file, if the server has a file, and to report collisions between teams.
-    pub(super) fn start(self: Arc<Self>) {
+    pub(super) fn start(self: Arc<Self>, requests: ReloadRequests) {
         self.report_collisions();
         let this = self.clone();
         // Credentials name no files.
         self.watch(
             CREDENTIALS,
             &self.credentials,
+            requests.credentials,
             Box::new(SecretFiles::new),
             move || this.audited("reload-credentials", || this.reload_auth()),
         );
@@ -141,6 +150,7 @@ impl Reloader {
         self.watch(
             CONFIGURATION,
             &self.configuration,
+            requests.configuration,
             secret_files,
             move || this.audited("reload-configuration", || this.reload_config()),
         );
@@ -150,12 +160,12 @@ impl Reloader {
         &self,
         section: &'static str,
         watcher: &Watcher,
+        requests: mpsc::UnboundedReceiver<ReloadRequest>,
         named_files: Box<dyn Fn() -> SecretFiles + Send>,
         action: impl Fn() -> Result<(), String> + Send + Sync + 'static,
     ) {
         let running = self.running.borrow();
-        let receiver = watcher.receiver.lock().take();
-        let (Some(path), Some(requests)) = (running.file.clone(), receiver) else {
+        let Some(path) = running.file.clone() else {
             return;
         };
         let intervals = running

@@ -46,11 +46,7 @@ impl App {
         let teams = Arc::new(common.teams(&config, purpose));
         teams.register_metrics(&common.metrics);
         let mut teams_to_run = teams.set(&config.teams).added;
-        common.health.report(
-            "start",
-            "not all components have been loaded yet",
-            Impact::AllTeams,
-        );
+        common.report_start();
         let needs_restart = watch::Sender::default();
         let started = watch::Sender::default();
         if let Some(listener) = admin {
@@ -79,7 +75,7 @@ impl App {
             drain: common.drains.server.clone(),
             log_hook,
         };
-        let reloader = Arc::new(Reloader::new(config, parts, needs_restart));
+        let (reloader, reload_requests) = Reloader::new(config, parts, needs_restart);
         started.send_replace(Some(StartedServer {
             gateway,
             reload: reload_trigger(reloader.clone()),
@@ -90,6 +86,7 @@ impl App {
             teams,
             teams_to_run,
             reloader,
+            reload_requests: Some(reload_requests),
             critical_tasks,
             health: common.health,
             drain: common.drains.server,
@@ -185,6 +182,11 @@ impl CommonParts {
             purpose,
             text_indexes: TextIndexes::new(config.text_index),
         })
+    }
+
+    fn report_start(&self) {
+        let message = "not all components have been loaded yet";
+        self.health.report("start", message, Impact::AllTeams);
     }
 
     fn serve_admin(&self, listener: Listener, config: &Config, sources: Sources) {
