@@ -34,7 +34,7 @@ pub use self::filter::Filter;
 pub use self::prompts::PromptCall;
 pub use self::search::{SearchHit, SearchPage};
 pub use self::team_collisions::{CatalogVersions, TeamCollision};
-pub use self::tools::{ComponentAnswer, ToolRequest};
+pub use self::tools::{ComponentAnswer, ComponentRequest, ToolRequest};
 use self::view::View;
 use crate::audit::AuditLog;
 use crate::catalog::{self, Reader, Watch};

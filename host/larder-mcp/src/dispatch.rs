@@ -18,7 +18,7 @@ use futures_util::FutureExt as _;
 use self::results::{Context, ResultMetadata};
 use crate::Endpoint;
 use crate::client_side::call_stream::CancelOnDrop;
-use crate::era::method::Operation;
+use crate::era::method::{Method, Operation};
 use crate::era::peer::{LegacyPeer, Peer};
 use crate::era::request_slot::RequestSlot;
 use crate::era::{MODERN, declares_version};
@@ -45,6 +45,7 @@ impl Endpoint {
     pub(super) async fn dispatch(
         &self,
         id: &Id,
+        method: Method,
         operation: &mut Operation,
         call: &mut Arc<Call>,
         peer: &Peer,
@@ -52,9 +53,9 @@ impl Endpoint {
     ) -> ChargedResponse {
         let modern = peer.is_modern();
         self.resolve_resource_tool(operation, call);
-        let span = self.span(operation, call, modern);
+        let span = self.span(method, operation, call, modern);
         let _cancel_on_drop = CancelOnDrop(call.clone());
-        self.count_method(operation.method().metric_label(), modern);
+        self.count_method(method.metric_label(), modern);
         let context = Context {
             endpoint: self,
             id,
@@ -99,6 +100,7 @@ impl Endpoint {
     /// MCP.
     fn span(
         &self,
+        method: Method,
         operation: &Operation,
         call: &mut Arc<Call>,
         modern: bool,
@@ -107,7 +109,7 @@ impl Endpoint {
         let mut span = self
             .0
             .telemetry
-            .start_request(Arc::get_mut(call)?, operation.method().name())?;
+            .start_request(Arc::get_mut(call)?, method.name())?;
         if modern {
             span.set_attribute("mcp.protocol.version", MODERN);
         }
@@ -167,12 +169,12 @@ impl Context<'_> {
             Operation::Prompts { cursor } => self.prompts(cursor.as_deref()).boxed().await?,
             Operation::GetPrompt(request) => self.get_prompt(request, peer, slot).boxed().await?,
             Operation::SetLogLevel(level) => self.set_log_level(peer, *level),
-            Operation::Subscribe { uri } => self.subscribe(peer, uri).boxed().await?,
-            Operation::Unsubscribe { uri } => self.unsubscribe(peer, [&*uri]).boxed().await?,
-            Operation::SubscribeAll { uris } => self.subscribe_all(peer, uris).boxed().await?,
-            Operation::UnsubscribeAll { uris } => self.unsubscribe(peer, &*uris).boxed().await?,
-            Operation::InvalidUri { method, invalid } => {
-                if method.is_read() {
+            Operation::Subscribe { uris, with_content } => {
+                self.subscribe(peer, uris, *with_content).boxed().await?
+            }
+            Operation::Unsubscribe { uris } => self.unsubscribe(peer, uris).boxed().await?,
+            Operation::InvalidUri { is_read, invalid } => {
+                if *is_read {
                     gateway.record_bad_uri(call, &invalid.text).await?;
                 }
                 return Err(RpcError::new(INVALID_PARAMS, invalid.error.to_string()).into());
@@ -196,30 +198,23 @@ impl Context<'_> {
         self.empty_result()
     }
 
-    async fn subscribe(self, peer: &Peer, uri: &Uri) -> Result<ChargedResponse, DispatchError> {
-        let client = legacy_client(peer)?;
-        self.endpoint
-            .subscribe(&client.subscriptions, self.call, uri.clone())
-            .await?;
-        Ok(self.saved(client).await)
-    }
-
-    async fn subscribe_all(
+    async fn subscribe(
         self,
         peer: &Peer,
         uris: &[Uri],
+        with_content: bool,
     ) -> Result<ChargedResponse, DispatchError> {
         let client = legacy_client(peer)?;
         self.endpoint
-            .subscribe_all(&client.subscriptions, self.call, uris)
+            .subscribe(&client.subscriptions, self.call, uris, with_content)
             .await?;
         Ok(self.saved(client).await)
     }
 
-    async fn unsubscribe<'u>(
+    async fn unsubscribe(
         self,
         peer: &Peer,
-        uris: impl IntoIterator<Item = &'u String>,
+        uris: &[String],
     ) -> Result<ChargedResponse, DispatchError> {
         let client = legacy_client(peer)?;
         client.subscriptions.unsubscribe(uris);

@@ -3,27 +3,16 @@
 use std::sync::Arc;
 
 use super::audit_record::{AuditRecord, written};
-use super::tools::{ComponentAnswer, check_asked_by};
+use super::tools::{ComponentAnswer, ComponentRequest, check_asked_by};
 use super::{Error, Gateway};
-use larder_model::input::{Answer, ProvidedInput};
+use larder_model::input::Answer;
 use larder_model::message::Block;
-use larder_model::name::Digest;
 use larder_model::policy::Permit;
 use larder_model::prompt::{ArgumentQuery, Prompt, PromptRequest, PromptResult};
 use larder_model::resource::{Call, Completion};
 
 /// A request for the messages of a prompt.
-#[derive(Debug, Clone)]
-pub struct PromptCall {
-    /// The name of the prompt, as clients see it.
-    pub name: String,
-    /// The arguments.
-    pub arguments: Vec<(String, String)>,
-    /// The answers of the client, if an earlier call requested input.
-    pub input: Option<ProvidedInput>,
-    /// The component that requested the input. If another component is served now, the call fails.
-    pub asked_by: Option<Digest>,
-}
+pub type PromptCall = ComponentRequest<Vec<(String, String)>>;
 
 impl Gateway {
     /// Returns the messages of a prompt.

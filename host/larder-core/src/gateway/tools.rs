@@ -15,13 +15,16 @@ use larder_model::resource::Call;
 use larder_model::tool::{ToolCall, ToolResult};
 use larder_provider::{CallError, ToolValidation};
 
-/// A request to call a tool.
+/// A request to call a tool. The arguments are an object.
+pub type ToolRequest = ComponentRequest<Arc<Value>>;
+
+/// A request for a tool or a prompt, with its arguments.
 #[derive(Debug, Clone)]
-pub struct ToolRequest {
-    /// The name of the tool, as clients see it.
+pub struct ComponentRequest<A> {
+    /// The name of the tool or prompt, as clients see it.
     pub name: String,
-    /// The arguments: an object.
-    pub arguments: Arc<Value>,
+    /// The arguments.
+    pub arguments: A,
     /// The answers of the client, if an earlier call requested input.
     pub input: Option<ProvidedInput>,
     /// The component that requested the input. If another component is served now, the call fails.

@@ -1,6 +1,10 @@
 //! The operations on tools and prompts.
 
-use super::input::{Input, InputOutcome, InputSource};
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::input::{Input, InputSource};
 use super::{Context, ResultMetadata};
 use crate::client_side::input_state::Binding;
 use crate::era::method::RetryableRequest;
@@ -9,7 +13,6 @@ use crate::era::request_slot::RequestSlot;
 use crate::outgoing::waiting_bytes::ChargedResponse;
 use crate::render::definitions as render;
 use crate::wire::rpc_error::{DispatchError, RpcError};
-use larder_core::gateway::{PromptCall, ToolRequest};
 use larder_model::input::Answer;
 use larder_model::message::Block;
 use larder_model::prompt::PromptResult;
@@ -31,34 +34,25 @@ impl Context<'_> {
     /// answers.
     pub(super) async fn call_tool(
         self,
-        retried: &mut RetryableRequest<ToolRequest>,
+        retried: &mut RetryableRequest<Arc<Value>>,
         peer: &Peer,
         slot: &mut RequestSlot,
     ) -> Result<ChargedResponse, DispatchError> {
         let RetryableRequest { request, answers } = retried;
         let name = request.name.clone();
-        let binding = Binding {
-            caller: self.call.caller.as_ref(),
-            method: "tools/call",
-            name: &name,
-            arguments: request.arguments.to_string(),
-        };
-        let mut input = Input::new(self.input_source(peer, slot), binding);
-        if let Some((provided, asked_by)) = input.of_answers(answers.take())? {
-            request.input = Some(provided);
-            request.asked_by = asked_by;
-        }
+        let arguments = request.arguments.to_string();
+        let mut input = self.input("tools/call", &name, arguments, peer, slot);
+        input.take_answers(request, answers.take())?;
         loop {
             let answered = self.gateway().call_tool(self.call, request).await?;
             let required = match answered.answer {
                 Answer::Complete(result) => return Ok(self.tool_result(&result)?),
                 Answer::InputRequired(required) => required,
             };
-            match input.provide(required, answered.component).await? {
-                InputOutcome::Now(provided) => request.input = Some(provided),
-                InputOutcome::Later(question) => return Ok(self.input_required(&question).into()),
+            let question = input.provide(request, required, answered.component).await?;
+            if let Some(question) = question {
+                return Ok(self.input_required(&question).into());
             }
-            request.asked_by = Some(answered.component);
         }
     }
 
@@ -84,34 +78,25 @@ impl Context<'_> {
     /// answers.
     pub(super) async fn get_prompt(
         self,
-        retried: &mut RetryableRequest<PromptCall>,
+        retried: &mut RetryableRequest<Vec<(String, String)>>,
         peer: &Peer,
         slot: &mut RequestSlot,
     ) -> Result<ChargedResponse, DispatchError> {
         let RetryableRequest { request, answers } = retried;
         let name = request.name.clone();
-        let binding = Binding {
-            caller: self.call.caller.as_ref(),
-            method: "prompts/get",
-            name: &name,
-            arguments: format!("{:?}", request.arguments),
-        };
-        let mut input = Input::new(self.input_source(peer, slot), binding);
-        if let Some((provided, asked_by)) = input.of_answers(answers.take())? {
-            request.input = Some(provided);
-            request.asked_by = asked_by;
-        }
+        let arguments = format!("{:?}", request.arguments);
+        let mut input = self.input("prompts/get", &name, arguments, peer, slot);
+        input.take_answers(request, answers.take())?;
         loop {
             let answered = self.gateway().get_prompt(self.call, request).await?;
             let required = match answered.answer {
                 Answer::Complete(result) => return Ok(self.prompt_result(&result)?),
                 Answer::InputRequired(required) => required,
             };
-            match input.provide(required, answered.component).await? {
-                InputOutcome::Now(provided) => request.input = Some(provided),
-                InputOutcome::Later(question) => return Ok(self.input_required(&question).into()),
+            let question = input.provide(request, required, answered.component).await?;
+            if let Some(question) = question {
+                return Ok(self.input_required(&question).into());
             }
-            request.asked_by = Some(answered.component);
         }
     }
 
@@ -125,13 +110,28 @@ impl Context<'_> {
 }
 
 impl<'a> Context<'a> {
-    fn input_source(self, peer: &'a Peer, slot: &'a mut RequestSlot) -> InputSource<'a> {
-        InputSource {
+    /// The input of a call of the tool or prompt with this name.
+    fn input(
+        self,
+        method: &'a str,
+        name: &'a str,
+        arguments: String,
+        peer: &'a Peer,
+        slot: &'a mut RequestSlot,
+    ) -> Input<'a> {
+        let source = InputSource {
             endpoint: self.endpoint,
             call: self.call,
             peer,
             slot,
-        }
+        };
+        let binding = Binding {
+            caller: self.call.caller.as_ref(),
+            method,
+            name,
+            arguments,
+        };
+        Input::new(source, binding)
     }
 }
 

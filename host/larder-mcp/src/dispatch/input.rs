@@ -19,6 +19,7 @@ use crate::wire::rpc_error::{
     DispatchError, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, MISSING_CLIENT_CAPABILITY,
     RpcError,
 };
+use larder_core::gateway::ComponentRequest;
 use larder_model::input::{InputRequest, InputRequired, InputResponse, ProvidedInput};
 use larder_model::name::Digest;
 use larder_model::resource::Call;
@@ -50,14 +51,6 @@ pub(super) struct InputQuestion {
     state: String,
 }
 
-/// How a client provides input.
-pub(super) enum InputOutcome {
-    /// A legacy client has answered.
-    Now(ProvidedInput),
-    /// A modern client gets these requests, and calls again.
-    Later(InputQuestion),
-}
-
 impl<'a> Input<'a> {
     pub(super) fn new(source: InputSource<'a>, binding: Binding<'a>) -> Self {
         Self {
@@ -68,23 +61,29 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// Requests input from the client.
-    pub(super) async fn provide(
+    /// Requests input from the client, and puts the answers into the request. A modern client that has not answered yet
+    /// gets the returned question, and calls again.
+    pub(super) async fn provide<A>(
         &mut self,
+        request: &mut ComponentRequest<A>,
         required: InputRequired,
         component: Digest,
-    ) -> Result<InputOutcome, DispatchError> {
-        if !self.source.peer.is_modern() {
-            return Ok(InputOutcome::Now(self.now(required).await?));
-        }
-        self.check_capabilities(&required)?;
-        match self.answers_in_advance(&required.requests) {
-            Some(responses) => Ok(InputOutcome::Now(ProvidedInput {
-                responses,
-                state: required.state,
-            })),
-            None => Ok(InputOutcome::Later(self.later(&required, component)?)),
-        }
+    ) -> Result<Option<InputQuestion>, DispatchError> {
+        let provided = if self.source.peer.is_modern() {
+            self.check_capabilities(&required)?;
+            match self.answers_in_advance(&required.requests) {
+                Some(responses) => ProvidedInput {
+                    responses,
+                    state: required.state,
+                },
+                None => return Ok(Some(self.later(&required, component)?)),
+            }
+        } else {
+            self.now(required).await?
+        };
+        request.input = Some(provided);
+        request.asked_by = Some(component);
+        Ok(None)
     }
 
     /// Returns the answers in advance to these requests, if the answers are complete. They are only for the first
@@ -97,18 +96,19 @@ impl<'a> Input<'a> {
         requests.iter().map(answer).collect()
     }
 
-    /// Returns the input of a modern client in its request, and the component that requested the input.
-    pub(super) fn of_answers(
+    /// Puts the answers of a modern client into the request, with the component that requested the input.
+    pub(super) fn take_answers<A>(
         &mut self,
+        request: &mut ComponentRequest<A>,
         answers: Option<Answers>,
-    ) -> Result<Option<(ProvidedInput, Option<Digest>)>, RpcError> {
+    ) -> Result<(), RpcError> {
         let Some(Answers { responses, state }) = answers.filter(|_| self.source.peer.is_modern())
         else {
-            return Ok(None);
+            return Ok(());
         };
         let Some(state) = state else {
             self.in_advance = responses;
-            return Ok(None);
+            return Ok(());
         };
         let invalid = || {
             let message =
@@ -124,13 +124,12 @@ impl<'a> Input<'a> {
             .ok_or_else(invalid)?;
         let asked_by =
             Digest::parse(&format!("sha256:{}", state.component)).map_err(|_| invalid())?;
-        Ok(Some((
-            ProvidedInput {
-                responses,
-                state: state.of_provider,
-            },
-            Some(asked_by),
-        )))
+        request.input = Some(ProvidedInput {
+            responses,
+            state: state.of_provider,
+        });
+        request.asked_by = Some(asked_by);
+        Ok(())
     }
 
     /// Returns the requests for a modern client, with the encrypted state of the call.

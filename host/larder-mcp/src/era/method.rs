@@ -6,6 +6,7 @@ mod parameters;
 use std::sync::Arc;
 
 use http::{HeaderMap, HeaderName};
+use serde_json::Value;
 
 pub(crate) use self::parameters::{Answers, InvalidUri, ResourceToolCall, RetryableRequest};
 use super::filter;
@@ -16,7 +17,7 @@ use crate::render::VERSION_KEY;
 use crate::wire::fields::Fields;
 use crate::wire::message::{Id, Params, Request};
 use crate::wire::rpc_error::{INVALID_PARAMS, RpcError};
-use larder_core::gateway::{Filter, PromptCall, ToolRequest};
+use larder_core::gateway::Filter;
 use larder_model::interaction::Severity;
 use larder_model::prompt::ArgumentQuery;
 use larder_model::resource::{Call, Caller, CompletionRequest, PackedPairs};
@@ -27,9 +28,6 @@ use larder_model::uri::Uri;
 
 /// Maximum size of the metadata that is passed on with a request, in bytes.
 const MAX_METADATA: usize = 64 << 10;
-
-/// The method of this server that searches.
-const SEARCH_METHOD: &str = "dev.larder/search";
 
 /// Maximum number of URIs in one subscription.
 const MAX_URIS: usize = 1024;
@@ -75,22 +73,73 @@ pub(crate) enum Method {
     UnsubscribeAll,
 }
 
+/// The eras that have a method.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Eras {
+    Both,
+    Modern,
+    Legacy,
+    /// The method replaces another method because of its parameters.
+    None,
+}
+
+/// A method, its name in the protocol, and the value of the metric's `method` label.
+struct MethodNames(Method, &'static str, &'static str, Eras);
+
+/// In the order of [`Method`].
+const METHODS: [MethodNames; 17] = {
+    use Method::*;
+    [
+        MethodNames(Discover, "server/discover", "discover", Eras::Modern),
+        MethodNames(Ping, "ping", "ping", Eras::Legacy),
+        MethodNames(List, "resources/list", "list", Eras::Both),
+        MethodNames(
+            Templates,
+            "resources/templates/list",
+            "templates",
+            Eras::Both,
+        ),
+        MethodNames(Read, "resources/read", "read", Eras::Both),
+        MethodNames(Complete, "completion/complete", "complete", Eras::Both),
+        MethodNames(Tools, "tools/list", "tools", Eras::Both),
+        MethodNames(CallTool, "tools/call", "tool", Eras::Both),
+        MethodNames(Prompts, "prompts/list", "prompts", Eras::Both),
+        MethodNames(GetPrompt, "prompts/get", "prompt", Eras::Both),
+        MethodNames(SetLogLevel, "logging/setLevel", "log-level", Eras::Legacy),
+        MethodNames(Subscribe, "resources/subscribe", "subscribe", Eras::Legacy),
+        MethodNames(
+            Unsubscribe,
+            "resources/unsubscribe",
+            "unsubscribe",
+            Eras::Legacy,
+        ),
+        MethodNames(Search, "dev.larder/search", "search", Eras::Both),
+        MethodNames(Get, "resources/get", "read", Eras::Both),
+        MethodNames(SubscribeAll, "resources/subscribe", "subscribe", Eras::None),
+        MethodNames(
+            UnsubscribeAll,
+            "resources/unsubscribe",
+            "unsubscribe",
+            Eras::None,
+        ),
+    ]
+};
+
 impl Method {
     pub(crate) fn modern(name: &str) -> Option<Self> {
-        match name {
-            "server/discover" => Some(Self::Discover),
-            _ => Self::shared(name),
-        }
+        Self::of_era(Eras::Modern, name)
     }
 
     pub(crate) fn legacy(name: &str) -> Option<Self> {
-        match name {
-            "ping" => Some(Self::Ping),
-            "resources/subscribe" => Some(Self::Subscribe),
-            "resources/unsubscribe" => Some(Self::Unsubscribe),
-            "logging/setLevel" => Some(Self::SetLogLevel),
-            _ => Self::shared(name),
-        }
+        Self::of_era(Eras::Legacy, name)
+    }
+
+    fn of_era(era: Eras, name: &str) -> Option<Self> {
+        let mut methods = METHODS.iter();
+        let found = methods.find(|MethodNames(_, own_name, _, eras)| {
+            *own_name == name && (*eras == era || *eras == Eras::Both)
+        });
+        found.map(|MethodNames(method, ..)| *method)
     }
 
     /// Whether the response is immediate, because no provider is called for it.
@@ -99,70 +148,18 @@ impl Method {
     }
 
     /// Whether the client can take part in the call: it receives log messages and answers requests.
-    pub(super) fn is_interactive(self) -> bool {
+    fn is_interactive(self) -> bool {
         matches!(self, Self::CallTool | Self::GetPrompt)
-    }
-
-    fn shared(name: &str) -> Option<Self> {
-        match name {
-            "resources/list" => Some(Self::List),
-            "resources/templates/list" => Some(Self::Templates),
-            "resources/read" => Some(Self::Read),
-            "completion/complete" => Some(Self::Complete),
-            "tools/list" => Some(Self::Tools),
-            "tools/call" => Some(Self::CallTool),
-            "prompts/list" => Some(Self::Prompts),
-            "prompts/get" => Some(Self::GetPrompt),
-            "resources/get" => Some(Self::Get),
-            SEARCH_METHOD => Some(Self::Search),
-            _ => None,
-        }
-    }
-
-    /// Whether the method reads a resource.
-    pub(crate) fn is_read(self) -> bool {
-        matches!(self, Self::Read | Self::Get)
     }
 
     /// Returns the value of the metric's `method` label.
     pub(crate) fn metric_label(self) -> &'static str {
-        match self {
-            Self::Discover => "discover",
-            Self::Ping => "ping",
-            Self::List => "list",
-            Self::Templates => "templates",
-            Self::Read | Self::Get => "read",
-            Self::Complete => "complete",
-            Self::Tools => "tools",
-            Self::CallTool => "tool",
-            Self::Prompts => "prompts",
-            Self::GetPrompt => "prompt",
-            Self::SetLogLevel => "log-level",
-            Self::Search => "search",
-            Self::Subscribe | Self::SubscribeAll => "subscribe",
-            Self::Unsubscribe | Self::UnsubscribeAll => "unsubscribe",
-        }
+        METHODS[self as usize].2
     }
 
     /// Returns the name of the method in the protocol.
     pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Discover => "server/discover",
-            Self::Ping => "ping",
-            Self::List => "resources/list",
-            Self::Templates => "resources/templates/list",
-            Self::Read => "resources/read",
-            Self::Complete => "completion/complete",
-            Self::Tools => "tools/list",
-            Self::CallTool => "tools/call",
-            Self::Prompts => "prompts/list",
-            Self::GetPrompt => "prompts/get",
-            Self::SetLogLevel => "logging/setLevel",
-            Self::Search => SEARCH_METHOD,
-            Self::Get => "resources/get",
-            Self::Subscribe | Self::SubscribeAll => "resources/subscribe",
-            Self::Unsubscribe | Self::UnsubscribeAll => "resources/unsubscribe",
-        }
+        METHODS[self as usize].1
     }
 }
 
@@ -190,13 +187,13 @@ pub(crate) enum Operation {
     Tools {
         cursor: Option<String>,
     },
-    CallTool(Box<RetryableRequest<ToolRequest>>),
+    CallTool(Box<RetryableRequest<Arc<Value>>>),
     /// A call of one of the server's own tools.
     CallResourceTool(Box<ResourceToolCall>),
     Prompts {
         cursor: Option<String>,
     },
-    GetPrompt(Box<RetryableRequest<PromptCall>>),
+    GetPrompt(Box<RetryableRequest<Vec<(String, String)>>>),
     /// From the legacy era.
     SetLogLevel(Severity),
     Search {
@@ -204,26 +201,22 @@ pub(crate) enum Operation {
         cursor: Option<String>,
     },
     Subscribe {
-        uri: Uri,
+        uris: Vec<Uri>,
+        /// Whether the notifications contain the resource, as the extension requires.
+        with_content: bool,
     },
-    /// The text is not parsed: removing a subscription that does not exist always succeeds.
+    /// The texts are not parsed: removing a subscription that does not exist always succeeds.
     Unsubscribe {
-        uri: String,
+        uris: Vec<String>,
     },
     Get {
         uri: Uri,
         known_version: Option<String>,
     },
-    SubscribeAll {
-        uris: Vec<Uri>,
-    },
-    UnsubscribeAll {
-        uris: Vec<String>,
-    },
     /// A method whose `uri` is a string, but not a URI. The method fails. It is counted and traced, and if it would
     /// have read a resource, it is also audited.
     InvalidUri {
-        method: Method,
+        is_read: bool,
         invalid: InvalidUri,
     },
 }
@@ -232,6 +225,7 @@ pub(crate) enum Operation {
 #[derive(Debug)]
 pub(crate) struct ParsedRequest {
     pub(crate) id: Id,
+    method: Method,
     pub(crate) operation: Operation,
     pub(crate) call: Arc<Call>,
     pub(crate) messages: CallMessages,
@@ -249,6 +243,7 @@ impl ParsedRequest {
         call.request_id = Some(request.id.shared());
         Ok(Self {
             id: request.id.clone(),
+            method,
             operation,
             call: Arc::new(call),
             messages,
@@ -264,7 +259,7 @@ impl ParsedRequest {
         meta: &Fields<'_>,
     ) -> Result<Self, RpcError> {
         let interaction = match peer {
-            _ if !self.operation.method().is_interactive() => return Ok(self),
+            _ if !self.method.is_interactive() => return Ok(self),
             Peer::Modern => {
                 let (interaction, log) = modern_interaction(meta)?;
                 self.messages.set_log(log);
@@ -332,37 +327,12 @@ pub(crate) fn new_call(params: &Params<'_>, caller: Caller) -> Result<Call, RpcE
 }
 
 impl Operation {
-    /// Returns the method.
-    pub(crate) fn method(&self) -> Method {
-        match self {
-            Self::Discover => Method::Discover,
-            Self::Ping => Method::Ping,
-            Self::List { .. } => Method::List,
-            Self::Templates { .. } => Method::Templates,
-            Self::Read { .. } => Method::Read,
-            Self::Complete(_) | Self::CompleteArgument(_) => Method::Complete,
-            Self::Tools { .. } => Method::Tools,
-            Self::CallTool(_) | Self::CallResourceTool(_) => Method::CallTool,
-            Self::Prompts { .. } => Method::Prompts,
-            Self::GetPrompt(_) => Method::GetPrompt,
-            Self::SetLogLevel(_) => Method::SetLogLevel,
-            Self::Search { .. } => Method::Search,
-            Self::Subscribe { .. } => Method::Subscribe,
-            Self::Unsubscribe { .. } => Method::Unsubscribe,
-            Self::Get { .. } => Method::Get,
-            Self::SubscribeAll { .. } => Method::SubscribeAll,
-            Self::UnsubscribeAll { .. } => Method::UnsubscribeAll,
-            Self::InvalidUri { method, .. } => *method,
-        }
-    }
-
-    /// Returns the URI of the operation; none if the operation has no URI.
+    /// Returns the URI of the operation; none if the operation does not have exactly one URI.
     pub(crate) fn uri(&self) -> Option<&str> {
         match self {
-            Self::Read { uri, .. } | Self::Get { uri, .. } | Self::Subscribe { uri } => {
-                Some(uri.as_str())
-            }
-            Self::Unsubscribe { uri } => Some(uri),
+            Self::Read { uri, .. } | Self::Get { uri, .. } => Some(uri.as_str()),
+            Self::Subscribe { uris, .. } => only(uris).map(Uri::as_str),
+            Self::Unsubscribe { uris } => only(uris).map(String::as_str),
             Self::InvalidUri { invalid, .. } => Some(&invalid.text),
             _ => None,
         }
@@ -391,7 +361,7 @@ impl Operation {
             Method::Read => {
                 let uri = uri()?;
                 let known_version = params.meta.text(VERSION_KEY)?.map(Into::into);
-                Self::with_uri(method, uri, |uri| Self::Read { uri, known_version })
+                Self::reading(uri, |uri| Self::Read { uri, known_version })
             }
             Method::Complete => parameters::completion(fields)?,
             Method::Tools => Self::Tools { cursor: cursor()? },
@@ -403,28 +373,46 @@ impl Operation {
                 query: Box::new(parameters::search(fields)?),
                 cursor: cursor()?,
             },
-            Method::Subscribe => Self::with_uri(method, uri()?, |uri| Self::Subscribe { uri }),
+            Method::Subscribe => Self::subscribe(uri()?.map(|uri| vec![uri]), false),
             Method::Unsubscribe => Self::Unsubscribe {
-                uri: uri_text()?.into_owned(),
+                uris: vec![uri_text()?.into_owned()],
             },
             Method::Get => {
                 let uri = uri()?;
                 let known_version = fields.text("version")?.map(Into::into);
-                Self::with_uri(method, uri, |uri| Self::Get { uri, known_version })
+                Self::reading(uri, |uri| Self::Get { uri, known_version })
             }
             Method::SubscribeAll => {
                 let uris = uris(fields)?.into_iter();
                 let uris = uris.map(|text| InvalidUri::parse(text.into())).collect();
-                Self::with_uri(method, uris, |uris| Self::SubscribeAll { uris })
+                Self::subscribe(uris, true)
             }
-            Method::UnsubscribeAll => Self::UnsubscribeAll {
+            Method::UnsubscribeAll => Self::Unsubscribe {
                 uris: uris(fields)?,
             },
         })
     }
 
-    fn with_uri<T>(method: Method, uri: Result<T, InvalidUri>, of: impl FnOnce(T) -> Self) -> Self {
-        uri.map_or_else(|invalid| Self::InvalidUri { method, invalid }, of)
+    fn reading(uri: Result<Uri, InvalidUri>, of: impl FnOnce(Uri) -> Self) -> Self {
+        let is_read = true;
+        uri.map_or_else(|invalid| Self::InvalidUri { is_read, invalid }, of)
+    }
+
+    fn subscribe(uris: Result<Vec<Uri>, InvalidUri>, with_content: bool) -> Self {
+        match uris {
+            Ok(uris) => Self::Subscribe { uris, with_content },
+            Err(invalid) => Self::InvalidUri {
+                is_read: false,
+                invalid,
+            },
+        }
+    }
+}
+
+fn only<T>(items: &[T]) -> Option<&T> {
+    match items {
+        [item] => Some(item),
+        _ => None,
     }
 }
 

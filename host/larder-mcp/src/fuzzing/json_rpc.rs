@@ -82,7 +82,6 @@ fn check_request(request: &Request<'_>) {
 }
 
 fn check_operation(operation: &Operation) {
-    assert!(!operation.method().name().is_empty());
     let is_invalid = matches!(
         operation,
         Operation::InvalidUri { .. } | Operation::Unsubscribe { .. }

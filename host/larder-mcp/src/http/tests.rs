@@ -15,6 +15,7 @@ fn request_futures_are_small() {
         _: impl Fn(
             &'a Endpoint,
             &'a Id,
+            method::Method,
             &'a mut method::Operation,
             &'a mut Arc<Call>,
             &'a Peer,

@@ -67,6 +67,7 @@ impl AcceptedRequest {
             operation,
             call,
             messages,
+            ..
         } = parsed;
         if let (Operation::CallTool(retried), true, Some(headers)) =
             (&operation, peer.is_modern(), context.headers)
@@ -157,18 +158,23 @@ impl Work {
         let Self {
             endpoint,
             id,
+            method,
             operation,
             call,
             peer,
             slot,
             cancellable,
-            ..
         } = self;
+        let method = *method;
         slot.acquire().await;
         match cancellable {
-            None => Some(endpoint.dispatch(id, operation, call, peer, slot).await),
+            None => Some(
+                endpoint
+                    .dispatch(id, method, operation, call, peer, slot)
+                    .await,
+            ),
             Some(cancellable) => {
-                let work = pin!(endpoint.dispatch(id, operation, call, peer, slot));
+                let work = pin!(endpoint.dispatch(id, method, operation, call, peer, slot));
                 cancellable.until_cancelled(work).await
             }
         }

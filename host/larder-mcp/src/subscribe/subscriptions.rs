@@ -104,10 +104,13 @@ impl Subscriptions {
         added
     }
 
-    /// Subscribes to all of these URIs through the extension, or to none of these URIs.
-    fn add_all(&self, uris: &[Uri]) -> bool {
+    /// Subscribes to all of these URIs, or to none of these URIs.
+    fn add_all(&self, uris: &[Uri], with_content: bool) -> bool {
         let before = self.uris().clone();
-        let Some(refused) = uris.iter().position(|uri| !self.add(uri.clone(), true)) else {
+        let Some(refused) = uris
+            .iter()
+            .position(|uri| !self.add(uri.clone(), with_content))
+        else {
             return true;
         };
         for uri in &uris[..refused] {
@@ -123,7 +126,7 @@ impl Subscriptions {
     }
 
     /// Unsubscribes from these URIs. Unknown URIs are ignored.
-    pub(crate) fn unsubscribe<'a>(&self, uris: impl IntoIterator<Item = &'a String>) {
+    pub(crate) fn unsubscribe(&self, uris: &[String]) {
         for uri in uris {
             self.remove(uri);
         }
@@ -146,33 +149,19 @@ impl Subscriptions {
 }
 
 impl Endpoint {
-    /// Subscribes to a URI. Fails if the caller cannot read it: only resources that can be read can be
+    /// Subscribes to these URIs. Fails if the caller cannot read one of them: only resources that can be read can be
     /// watched.
     pub(crate) async fn subscribe(
         &self,
         subscriptions: &Subscriptions,
         call: &Arc<Call>,
-        uri: Uri,
-    ) -> Result<(), DispatchError> {
-        self.check_readable(call, &uri).await?;
-        if !subscriptions.add(uri.clone(), false) {
-            return Err(RpcError::subscription_limit_exceeded().into());
-        }
-        self.settled(&subscriptions.watch, &[uri]).await;
-        Ok(())
-    }
-
-    /// Subscribes to all of these URIs through the extension, or to none of these URIs.
-    pub(crate) async fn subscribe_all(
-        &self,
-        subscriptions: &Subscriptions,
-        call: &Arc<Call>,
         uris: &[Uri],
+        with_content: bool,
     ) -> Result<(), DispatchError> {
         for uri in uris {
-            self.check_readable(call, uri).await?;
+            self.0.gateway.check_readable(call, uri).await?;
         }
-        if !subscriptions.add_all(uris) {
+        if !subscriptions.add_all(uris, with_content) {
             return Err(RpcError::subscription_limit_exceeded().into());
         }
         self.settled(&subscriptions.watch, uris).await;
@@ -185,9 +174,5 @@ impl Endpoint {
             () = watch.settled(uris) => {}
             () = self.0.drain.stopping() => {}
         }
-    }
-
-    async fn check_readable(&self, call: &Arc<Call>, uri: &Uri) -> Result<(), DispatchError> {
-        Ok(self.0.gateway.check_readable(call, uri).await?)
     }
 }

@@ -10,7 +10,7 @@ use super::Operation;
 use crate::wire::fields::Fields;
 use crate::wire::rpc_error::{INVALID_PARAMS, RpcError, clip};
 use larder_core::catalog::ResourceTool;
-use larder_core::gateway::{PromptCall, ToolRequest};
+use larder_core::gateway::ComponentRequest;
 use larder_model::input::InputResponse;
 use larder_model::prompt::ArgumentQuery;
 use larder_model::resource::CompletionRequest;
@@ -22,8 +22,8 @@ const DEFAULT_RESULTS: u32 = 20;
 
 /// A call that a modern client may make again, with answers to the requests of the earlier call.
 #[derive(Debug)]
-pub(crate) struct RetryableRequest<T> {
-    pub(crate) request: T,
+pub(crate) struct RetryableRequest<A> {
+    pub(crate) request: ComponentRequest<A>,
     pub(crate) answers: Option<Answers>,
 }
 
@@ -118,32 +118,29 @@ pub(super) fn search(fields: &Fields<'_>) -> Result<SearchQuery, RpcError> {
 }
 
 /// Reads the parameters of `tools/call`.
-pub(super) fn tool_call(fields: &Fields<'_>) -> Result<RetryableRequest<ToolRequest>, RpcError> {
-    let name = fields.required_text("name")?.into_owned();
-    let arguments = match fields.get("arguments") {
-        None => Map::new(),
+pub(super) fn tool_call(fields: &Fields<'_>) -> Result<RetryableRequest<Arc<Value>>, RpcError> {
+    let arguments = || match fields.get("arguments") {
+        None => Ok(Map::new()),
         Some(json) => serde_json::from_str(json.get())
-            .map_err(|_| RpcError::new(INVALID_PARAMS, "`arguments` must be an object"))?,
+            .map_err(|_| RpcError::new(INVALID_PARAMS, "`arguments` must be an object")),
     };
-    let request = ToolRequest {
-        name,
-        arguments: Arc::new(Value::Object(arguments)),
-        input: None,
-        asked_by: None,
-    };
-    Ok(RetryableRequest {
-        request,
-        answers: answers(fields)?,
-    })
+    retryable(fields, || Ok(Arc::new(Value::Object(arguments()?))))
 }
 
 /// Reads the parameters of `prompts/get`.
-pub(super) fn prompt_call(fields: &Fields<'_>) -> Result<RetryableRequest<PromptCall>, RpcError> {
-    let name = fields.required_text("name")?.into_owned();
-    let arguments = strings(fields, "arguments")?;
-    let request = PromptCall {
-        name,
-        arguments,
+pub(super) fn prompt_call(
+    fields: &Fields<'_>,
+) -> Result<RetryableRequest<Vec<(String, String)>>, RpcError> {
+    retryable(fields, || strings(fields, "arguments"))
+}
+
+fn retryable<A>(
+    fields: &Fields<'_>,
+    arguments: impl FnOnce() -> Result<A, RpcError>,
+) -> Result<RetryableRequest<A>, RpcError> {
+    let request = ComponentRequest {
+        name: fields.required_text("name")?.into_owned(),
+        arguments: arguments()?,
         input: None,
         asked_by: None,
     };

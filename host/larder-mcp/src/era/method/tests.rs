@@ -98,25 +98,25 @@ fn parses_uris() {
         Method::Get,
         invalid,
         expect![[
-            r#"InvalidUri { method: Get, invalid: InvalidUri { text: "no uri", error: Malformed("no uri") } } []"#
+            r#"InvalidUri { is_read: true, invalid: InvalidUri { text: "no uri", error: Malformed("no uri") } } []"#
         ]],
     );
     check(
         Method::SubscribeAll,
         r#"{"uris":["x:1","x:2"]}"#,
-        expect![[r#"SubscribeAll { uris: [Uri("x:1"), Uri("x:2")] } []"#]],
+        expect![[r#"Subscribe { uris: [Uri("x:1"), Uri("x:2")], with_content: true } []"#]],
     );
     check(
         Method::SubscribeAll,
         r#"{"uris":["x:1","no uri"]}"#,
         expect![[
-            r#"InvalidUri { method: SubscribeAll, invalid: InvalidUri { text: "no uri", error: Malformed("no uri") } } []"#
+            r#"InvalidUri { is_read: false, invalid: InvalidUri { text: "no uri", error: Malformed("no uri") } } []"#
         ]],
     );
     check(
         Method::Unsubscribe,
         invalid,
-        expect![[r#"Unsubscribe { uri: "no uri" } []"#]],
+        expect![[r#"Unsubscribe { uris: ["no uri"] } []"#]],
     );
 }
 
@@ -167,5 +167,12 @@ fn reads_completion_parameters() {
         ),
     ] {
         check(Method::Complete, bad, why);
+    }
+}
+
+#[test]
+fn the_table_is_in_the_order_of_the_methods() {
+    for (at, MethodNames(method, ..)) in METHODS.iter().enumerate() {
+        assert_eq!(*method as usize, at);
     }
 }
