@@ -29,9 +29,7 @@ use larder_model::name::{ProviderName, TeamName};
 use larder_model::policy::{Grant, GuestLifetime, Permit};
 use larder_model::resource::{Details, Entry, Freshness, RenderCache, Scope, Template};
 use larder_model::uri::Uri;
-use larder_provider::{
-    GrantSources, ProbeResult, Provider as _, ProviderParts, SignalSender, signal_channel,
-};
+use larder_provider::{GrantSources, ProbeResult, ProviderParts, SignalSender, signal_channel};
 use larder_runtime::drain::Drain;
 use larder_runtime::history::EventLog;
 use larder_runtime::memory_budget::MemoryBudget;
