@@ -4,8 +4,8 @@
 
 mod body_budget;
 mod connect_timeout;
+mod rules;
 
-use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -15,9 +15,11 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 pub(crate) use self::body_budget::BodyBudget;
 use self::body_budget::Reservation;
 use self::connect_timeout::{ConnectTimedOut, ConnectTimeoutLayer, with_connect_timeout};
+use self::rules::RequestTarget;
 use super::dns::DnsLookups;
 use super::resolved_addresses::{NetworkScope, PrivateAddress};
-use larder_model::policy::{Grant, HostRule};
+use larder_model::policy::{Grant, HostRule, Permit};
+use larder_model::trace::TraceContext;
 use larder_runtime::deadline::with_deadline;
 
 /// Maximum number of requests of one guest at the same time, for each of `send-all` and wasi:http.
@@ -74,19 +76,21 @@ impl OutgoingHttp {
     pub(crate) async fn fetch(
         &self,
         request: FetchRequest<'_>,
+        permit: &Permit,
         budget: &BodyBudget,
     ) -> Result<FullResponse, RequestError> {
         let Some(timeout) = request.timeout else {
-            return self.exchange(request, budget).await;
+            return self.exchange(request, permit, budget).await;
         };
         let deadline = Instant::now() + timeout.min(self.timeout);
-        let response = with_deadline(|| deadline, self.exchange(request, budget)).await;
+        let response = with_deadline(|| deadline, self.exchange(request, permit, budget)).await;
         response.unwrap_or(Err(RequestError::TimedOut))
     }
 
     async fn exchange(
         &self,
         request: FetchRequest<'_>,
+        permit: &Permit,
         budget: &BodyBudget,
     ) -> Result<FullResponse, RequestError> {
         let FetchRequest {
@@ -105,7 +109,7 @@ impl OutgoingHttp {
         let request = request
             .body(reqwest::Body::from(body))
             .map_err(|error| RequestError::Unreachable(format!("invalid request: {error}")))?;
-        let (parts, body) = self.send(request, None).await?.into_parts();
+        let (parts, body) = self.send(request, None, permit).await?.into_parts();
         let body = read_body(body, budget).await?;
         let headers = parts.headers.iter().map(|(name, value)| {
             (
@@ -122,10 +126,22 @@ impl OutgoingHttp {
         &self,
         request: http::Request<reqwest::Body>,
         connect_timeout: Option<Duration>,
+        permit: &Permit,
     ) -> Result<http::Response<reqwest::Body>, RequestError> {
-        let request = reqwest::Request::try_from(request)
+        let mut request = reqwest::Request::try_from(request)
             .map_err(|error| RequestError::Unreachable(format!("invalid URL: {error}")))?;
-        let scope = check(&self.rules, request.method().as_str(), request.url())?;
+        let scope = RequestTarget::of(&request).check(&self.rules)?;
+        add_trace_context(request.headers_mut(), permit.trace());
+        self.execute(request, scope, connect_timeout).await
+    }
+
+    /// Sends a request to the addresses of its host that are in this scope.
+    async fn execute(
+        &self,
+        request: reqwest::Request,
+        scope: NetworkScope,
+        connect_timeout: Option<Duration>,
+    ) -> Result<http::Response<reqwest::Body>, RequestError> {
         let client = self.clients[scope as usize]
             .get_or_init(|| self.client(scope))
             .as_ref();
@@ -163,6 +179,18 @@ async fn read_body(mut body: reqwest::Body, budget: &BodyBudget) -> Result<Vec<u
     Ok(bytes)
 }
 
+/// Adds the trace context of the call, unless the guest has already set it.
+fn add_trace_context(headers: &mut http::HeaderMap, trace: Option<&TraceContext>) {
+    if headers.contains_key("traceparent") {
+        return;
+    }
+    for (name, value) in trace.into_iter().flat_map(TraceContext::headers) {
+        if let Ok(value) = http::HeaderValue::from_str(value) {
+            headers.insert(name, value);
+        }
+    }
+}
+
 /// Whether a header belongs to the connection. The HTTP client sets such headers, not the guest.
 fn is_hop_header(name: &str) -> bool {
     [
@@ -177,45 +205,6 @@ fn is_hop_header(name: &str) -> bool {
     ]
     .iter()
     .any(|hop| name.eq_ignore_ascii_case(hop))
-}
-
-/// Checks that a rule allows a request, and returns which addresses it may reach. A rule with `private` applies only to
-/// the requests that the rule itself covers, also if another rule has the same host. The URL is checked in its parsed
-/// form, and the connection uses the same parsed form.
-fn check(
-    rules: &[HostRule],
-    method: &str,
-    url: &reqwest::Url,
-) -> Result<NetworkScope, RequestError> {
-    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
-    let port = url.port_or_known_default().unwrap_or_default();
-    let is_address = host.parse::<IpAddr>().is_ok();
-    let scope = rules
-        .iter()
-        .filter(|rule| !is_address || rule.host.trim_matches(['[', ']']) == host)
-        .filter(|rule| {
-            rule.allows(
-                method,
-                url.scheme(),
-                if is_address { &rule.host } else { host },
-                port,
-            )
-        })
-        .map(|rule| NetworkScope::of_rule(rule.private))
-        .max_by_key(|scope| *scope as usize);
-    if let Some(scope) = scope {
-        return Ok(scope);
-    }
-    let origin = url.origin().ascii_serialization();
-    // Without `methods`, a rule allows only read requests.
-    let rule = match method {
-        "GET" | "HEAD" => format!("\"{origin}\""),
-        _ => format!("{{ host = \"{origin}\", methods = [\"{method}\"] }}"),
-    };
-    let hint = format!("its operator can allow it with `hosts = [{rule}]`");
-    Err(RequestError::Denied(format!(
-        "{method} to {origin} is not granted; {hint}"
-    )))
 }
 
 fn request_error(error: &reqwest::Error) -> RequestError {
@@ -254,88 +243,5 @@ impl Resolve for Resolver {
             let allowed = scope.check(&name, found)?;
             Ok(Box::new(allowed.into_iter()) as Addrs)
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn rule(host: &str, scheme: Option<&str>, port: Option<u16>) -> HostRule {
-        HostRule {
-            scheme: scheme.map(Into::into),
-            host: host.into(),
-            port,
-            methods: None,
-            private: false,
-        }
-    }
-
-    fn allows(rule: HostRule, url: &str) -> bool {
-        check(&[rule], "GET", &reqwest::Url::parse(url).unwrap()).is_ok()
-    }
-
-    #[test]
-    fn an_ip_address_needs_a_rule_of_its_own() {
-        assert!(allows(
-            rule("127.0.0.1", Some("http"), Some(8080)),
-            "http://127.0.0.1:8080/x"
-        ));
-        assert!(allows(rule("[::1]", Some("http"), None), "http://[::1]/"));
-        assert!(!allows(
-            rule("*.0.0.1", Some("http"), None),
-            "http://127.0.0.1/"
-        ));
-        assert!(!allows(
-            rule("localhost", Some("http"), None),
-            "http://127.0.0.1/"
-        ));
-    }
-
-    #[test]
-    fn normalizes_other_notations_of_an_address() {
-        for url in ["http://0x7f.1/", "http://2130706433/", "http://127.1/"] {
-            assert!(allows(rule("127.0.0.1", Some("http"), None), url), "{url}");
-            assert!(!allows(rule("0x7f.1", Some("http"), None), url), "{url}");
-        }
-    }
-
-    #[test]
-    fn a_private_rule_applies_only_to_requests_that_it_covers() {
-        let private = HostRule {
-            private: true,
-            ..rule("*.example.com", Some("http"), Some(8080))
-        };
-        let rules = [private, rule("api.example.com", None, None)];
-        let scope = |url: &str| check(&rules, "GET", &reqwest::Url::parse(url).unwrap());
-        assert_eq!(
-            scope("http://api.example.com:8080/"),
-            Ok(NetworkScope::Private)
-        );
-        assert_eq!(scope("https://api.example.com/"), Ok(NetworkScope::Public));
-        assert!(scope("https://other.example.com/").is_err());
-        let both = [
-            rule("a.example", None, None),
-            HostRule {
-                private: true,
-                ..rule("a.example", None, None)
-            },
-        ];
-        assert_eq!(
-            check(
-                &both,
-                "GET",
-                &reqwest::Url::parse("https://a.example/").unwrap()
-            ),
-            Ok(NetworkScope::Private)
-        );
-    }
-
-    #[test]
-    fn the_user_info_of_a_url_is_not_its_host() {
-        assert!(!allows(
-            rule("api.example.com", None, None),
-            "https://api.example.com@evil.net/"
-        ));
     }
 }

@@ -1,0 +1,154 @@
+//! Which requests the rules of a grant allow. The URL is checked in its parsed form, and the connection uses the same
+//! parsed form.
+
+use std::net::IpAddr;
+
+use super::RequestError;
+use crate::network::resolved_addresses::NetworkScope;
+use larder_model::policy::HostRule;
+
+/// The parts of a request that rules are about.
+pub(super) struct RequestTarget<'a> {
+    method: &'a str,
+    url: &'a reqwest::Url,
+    /// The name or the address, without brackets.
+    host: &'a str,
+    port: u16,
+    is_address: bool,
+}
+
+impl<'a> RequestTarget<'a> {
+    pub(super) fn of(request: &'a reqwest::Request) -> Self {
+        let url = request.url();
+        let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+        Self {
+            method: request.method().as_str(),
+            url,
+            host,
+            port: url.port_or_known_default().unwrap_or_default(),
+            is_address: host.parse::<IpAddr>().is_ok(),
+        }
+    }
+
+    /// Scheme, host and port.
+    pub(super) fn origin(&self) -> String {
+        self.url.origin().ascii_serialization()
+    }
+
+    /// Whether a rule allows the request. A wildcard includes no addresses.
+    fn is_allowed_by(&self, rule: &HostRule) -> bool {
+        let mut host = self.host;
+        if self.is_address {
+            if rule.host.trim_matches(['[', ']']) != host {
+                return false;
+            }
+            host = &rule.host;
+        }
+        rule.allows(self.method, self.url.scheme(), host, self.port)
+    }
+
+    /// Checks that a rule allows the request, and returns which addresses it may reach. A rule with `private` applies
+    /// only to the requests that the rule itself covers, also if another rule has the same host.
+    pub(super) fn check(&self, rules: &[HostRule]) -> Result<NetworkScope, RequestError> {
+        let allowing = rules.iter().filter(|rule| self.is_allowed_by(rule));
+        let scopes = allowing.map(|rule| NetworkScope::of_rule(rule.private));
+        let widest = scopes.max_by_key(|scope| *scope as usize);
+        widest.ok_or_else(|| self.denial())
+    }
+
+    fn denial(&self) -> RequestError {
+        let origin = self.origin();
+        let method = self.method;
+        // Without `methods`, a rule allows only read requests.
+        let rule = match method {
+            "GET" | "HEAD" => format!("\"{origin}\""),
+            _ => format!("{{ host = \"{origin}\", methods = [\"{method}\"] }}"),
+        };
+        let hint = format!("its operator can allow it with `hosts = [{rule}]`");
+        RequestError::Denied(format!("{method} to {origin} is not granted; {hint}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rule(host: &str, scheme: Option<&str>, port: Option<u16>) -> HostRule {
+        HostRule {
+            scheme: scheme.map(Into::into),
+            host: host.into(),
+            port,
+            methods: None,
+            private: false,
+        }
+    }
+
+    fn check(rules: &[HostRule], url: &str) -> Result<NetworkScope, RequestError> {
+        let url = reqwest::Url::parse(url).unwrap();
+        RequestTarget::of(&reqwest::Request::new(http::Method::GET, url)).check(rules)
+    }
+
+    fn allows(rule: HostRule, url: &str) -> bool {
+        check(&[rule], url).is_ok()
+    }
+
+    #[test]
+    fn an_ip_address_needs_a_rule_of_its_own() {
+        assert!(allows(
+            rule("127.0.0.1", Some("http"), Some(8080)),
+            "http://127.0.0.1:8080/x"
+        ));
+        assert!(allows(rule("[::1]", Some("http"), None), "http://[::1]/"));
+        assert!(!allows(
+            rule("*.0.0.1", Some("http"), None),
+            "http://127.0.0.1/"
+        ));
+        assert!(!allows(
+            rule("localhost", Some("http"), None),
+            "http://127.0.0.1/"
+        ));
+    }
+
+    #[test]
+    fn normalizes_other_notations_of_an_address() {
+        for url in ["http://0x7f.1/", "http://2130706433/", "http://127.1/"] {
+            assert!(allows(rule("127.0.0.1", Some("http"), None), url), "{url}");
+            assert!(!allows(rule("0x7f.1", Some("http"), None), url), "{url}");
+        }
+    }
+
+    #[test]
+    fn a_private_rule_applies_only_to_requests_that_it_covers() {
+        let private = HostRule {
+            private: true,
+            ..rule("*.example.com", Some("http"), Some(8080))
+        };
+        let rules = [private, rule("api.example.com", None, None)];
+        let scope = |url: &str| check(&rules, url);
+        assert_eq!(
+            scope("http://api.example.com:8080/"),
+            Ok(NetworkScope::Private)
+        );
+        assert_eq!(scope("https://api.example.com/"), Ok(NetworkScope::Public));
+        assert!(scope("https://other.example.com/").is_err());
+        let both = [
+            rule("a.example", None, None),
+            HostRule {
+                private: true,
+                ..rule("a.example", None, None)
+            },
+        ];
+        assert_eq!(
+            check(&both, "https://a.example/"),
+            Ok(NetworkScope::Private)
+        );
+    }
+
+    #[test]
+    fn the_user_info_of_a_url_is_not_its_host() {
+        assert!(!allows(
+            rule("api.example.com", None, None),
+            "https://api.example.com@evil.net/"
+        ));
+    }
+}
