@@ -10,7 +10,9 @@ use tokio::time::timeout;
 use wasmtime_wasi_http::{Error as WasiError, RequestOptions, WasiBody, WasiHttpHooks};
 
 use super::log::{Log, LogLevel};
-use crate::network::outgoing_http::{MAX_CONCURRENT_REQUESTS, OutgoingHttp, RequestError};
+use crate::network::outgoing_http::{
+    MAX_CONCURRENT_REQUESTS, OutgoingHttp, RequestError, request_error,
+};
 use larder_model::policy::Permit;
 
 /// Implements wasi:http with [`OutgoingHttp`].
@@ -76,7 +78,8 @@ impl WasiHttpHooks for HttpHooks {
             let response = response.map_err(|error| to_wasi(error, &log))?;
             let limit = usize::try_from(outgoing_http.body_limit).unwrap_or(usize::MAX);
             let response = response.map(|body| {
-                let body = Limited::new(body, limit).map_err(|error| body_error(error.as_ref()));
+                let body = Limited::new(body, limit);
+                let body = body.map_err(move |error| body_error(error.as_ref(), &log));
                 with_slot(body.boxed_unsync(), timeouts.between_bytes, slot)
             });
             let done: Box<dyn Future<Output = _> + Send> = Box::new(std::future::ready(Ok(())));
@@ -144,9 +147,12 @@ fn to_wasi(error: RequestError, log: &Log) -> WasiError {
     }
 }
 
-fn body_error(error: &(dyn std::error::Error + Send + Sync + 'static)) -> WasiError {
+fn body_error(error: &(dyn std::error::Error + Send + Sync + 'static), log: &Log) -> WasiError {
     if error.is::<http_body_util::LengthLimitError>() {
         return WasiError::HttpResponseBodySize(None);
     }
-    WasiError::InternalError(Some(error.to_string()))
+    match error.downcast_ref() {
+        Some(error) => to_wasi(request_error(error), log),
+        None => WasiError::InternalError(Some(error.to_string())),
+    }
 }

@@ -1,10 +1,16 @@
 //! Outgoing HTTP requests of guests, for both `http-client` and wasi:http. A request is checked by method, scheme, host
 //! and port. Its host name is resolved once, every address is checked, and connections are opened only to checked
-//! addresses. Redirects are returned to the guest, which has to send a new request.
+//! addresses. Redirects are returned to the guest, which has to send a new request. If the rule of a request has a
+//! credential, the host adds it after the checks, and removes it from what the guest gets.
 
 mod body_budget;
+mod body_check;
 mod connect_timeout;
+mod credential;
+mod response_check;
 mod rules;
+mod secret_forms;
+mod use_record;
 
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -14,13 +20,18 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
 pub(crate) use self::body_budget::BodyBudget;
 use self::body_budget::Reservation;
+use self::body_check::SecretInResponse;
 use self::connect_timeout::{ConnectTimedOut, ConnectTimeoutLayer, with_connect_timeout};
+use self::response_check::ResponseCheck;
 use self::rules::RequestTarget;
+pub(crate) use self::use_record::CredentialUser;
+use self::use_record::UseRecord;
 use super::dns::DnsLookups;
 use super::resolved_addresses::{NetworkScope, PrivateAddress};
-use larder_model::policy::{Grant, HostRule, Permit};
+use larder_model::policy::{CredentialStore, Grant, HostAuth, HostRule, Permit};
 use larder_model::trace::TraceContext;
 use larder_runtime::deadline::with_deadline;
+use larder_runtime::metrics::CredentialOutcome;
 
 /// Maximum number of requests of one guest at the same time, for each of `send-all` and wasi:http.
 pub(crate) const MAX_CONCURRENT_REQUESTS: usize = 32;
@@ -31,6 +42,8 @@ pub(crate) struct OutgoingHttp {
     timeout: Duration,
     pub(crate) body_limit: u64,
     lookups: Arc<DnsLookups>,
+    credentials: CredentialStore,
+    user: Arc<CredentialUser>,
     /// One client per [`NetworkScope`], so that a connection to a private address is never used for a request that may
     /// only reach public addresses.
     clients: [OnceLock<Result<reqwest::Client, String>>; 2],
@@ -62,12 +75,19 @@ type FullResponse = (u16, Vec<(String, String)>, Vec<u8>);
 
 impl OutgoingHttp {
     /// Creates a client for the hosts that a grant names.
-    pub(crate) fn new(grant: &Grant, lookups: Arc<DnsLookups>) -> Self {
+    pub(crate) fn new(
+        grant: &Grant,
+        lookups: Arc<DnsLookups>,
+        credentials: CredentialStore,
+        user: CredentialUser,
+    ) -> Self {
         Self {
             rules: grant.hosts.clone().into(),
             timeout: grant.limits.timeout,
             body_limit: grant.limits.http_body,
             lookups,
+            credentials,
+            user: Arc::new(user),
             clients: [OnceLock::new(), OnceLock::new()],
         }
     }
@@ -130,9 +150,36 @@ impl OutgoingHttp {
     ) -> Result<http::Response<reqwest::Body>, RequestError> {
         let mut request = reqwest::Request::try_from(request)
             .map_err(|error| RequestError::Unreachable(format!("invalid URL: {error}")))?;
-        let scope = RequestTarget::of(&request).check(&self.rules)?;
+        let access = RequestTarget::of(&request).check(&self.rules)?;
         add_trace_context(request.headers_mut(), permit.trace());
-        self.execute(request, scope, connect_timeout).await
+        let Some(auth) = access.auth else {
+            return self.execute(request, access.scope, connect_timeout).await;
+        };
+        let check = self.add_credential(auth, &mut request, permit)?;
+        let result = self.execute(request, access.scope, connect_timeout).await;
+        check.apply(result)
+    }
+
+    /// Adds the current value of a secret to a request.
+    fn add_credential(
+        &self,
+        auth: &HostAuth,
+        request: &mut reqwest::Request,
+        permit: &Permit,
+    ) -> Result<ResponseCheck, RequestError> {
+        let origin = RequestTarget::of(request).origin();
+        let record = UseRecord::new(&self.user, permit, &auth.secret, origin);
+        let credential = self.credentials.get(&self.user.team, &auth.secret);
+        match credential::add(auth, credential, request) {
+            Ok(forms) => Ok(ResponseCheck {
+                forms,
+                pending: record.begin(),
+            }),
+            Err(why) => {
+                record.add(CredentialOutcome::Denied);
+                Err(RequestError::Denied(why))
+            }
+        }
     }
 
     /// Sends a request to the addresses of its host that are in this scope.
@@ -207,12 +254,16 @@ fn is_hop_header(name: &str) -> bool {
     .any(|hop| name.eq_ignore_ascii_case(hop))
 }
 
-fn request_error(error: &reqwest::Error) -> RequestError {
+/// Returns why a request failed, or why its response cannot be read.
+pub(crate) fn request_error(error: &reqwest::Error) -> RequestError {
     let mut cause: Option<&dyn std::error::Error> = Some(error);
     let mut last = String::new();
     while let Some(error) = cause {
         if let Some(private_address) = error.downcast_ref::<PrivateAddress>() {
             return RequestError::Denied(private_address.to_string());
+        }
+        if let Some(in_response) = error.downcast_ref::<SecretInResponse>() {
+            return RequestError::Denied(in_response.to_string());
         }
         if error.is::<ConnectTimedOut>() {
             return RequestError::TimedOut;

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use super::RequestError;
 use crate::network::resolved_addresses::NetworkScope;
-use larder_model::policy::HostRule;
+use larder_model::policy::{HostAuth, HostRule};
 
 /// The parts of a request that rules are about.
 pub(super) struct RequestTarget<'a> {
@@ -15,6 +15,15 @@ pub(super) struct RequestTarget<'a> {
     host: &'a str,
     port: u16,
     is_address: bool,
+}
+
+/// What the rules of a grant give to a request.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct RequestAccess<'r> {
+    /// The addresses that it may reach.
+    pub(super) scope: NetworkScope,
+    /// The credential that the host adds. The first rule that has one decides.
+    pub(super) auth: Option<&'r HostAuth>,
 }
 
 impl<'a> RequestTarget<'a> {
@@ -35,6 +44,14 @@ impl<'a> RequestTarget<'a> {
         self.url.origin().ascii_serialization()
     }
 
+    pub(super) fn is_tls(&self) -> bool {
+        self.url.scheme() == "https"
+    }
+
+    pub(super) fn is_allowed_by_any(&self, rules: &[HostRule]) -> bool {
+        rules.iter().any(|rule| self.is_allowed_by(rule))
+    }
+
     /// Whether a rule allows the request. A wildcard includes no addresses.
     fn is_allowed_by(&self, rule: &HostRule) -> bool {
         let mut host = self.host;
@@ -47,13 +64,27 @@ impl<'a> RequestTarget<'a> {
         rule.allows(self.method, self.url.scheme(), host, self.port)
     }
 
-    /// Checks that a rule allows the request, and returns which addresses it may reach. A rule with `private` applies
-    /// only to the requests that the rule itself covers, also if another rule has the same host.
-    pub(super) fn check(&self, rules: &[HostRule]) -> Result<NetworkScope, RequestError> {
-        let allowing = rules.iter().filter(|rule| self.is_allowed_by(rule));
-        let scopes = allowing.map(|rule| NetworkScope::of_rule(rule.private));
-        let widest = scopes.max_by_key(|scope| *scope as usize);
-        widest.ok_or_else(|| self.denial())
+    /// Checks that a rule allows the request. A rule with `private` applies only to the requests that the rule itself
+    /// covers, also if another rule has the same host.
+    pub(super) fn check<'r>(
+        &self,
+        rules: &'r [HostRule],
+    ) -> Result<RequestAccess<'r>, RequestError> {
+        let mut access: Option<RequestAccess<'r>> = None;
+        for rule in rules.iter().filter(|rule| self.is_allowed_by(rule)) {
+            let scope = NetworkScope::of_rule(rule.private);
+            if let Some(auth) = &rule.auth {
+                // Another rule must not extend the addresses that receive the credential.
+                return Ok(RequestAccess {
+                    scope,
+                    auth: Some(auth),
+                });
+            }
+            if access.is_none() || scope == NetworkScope::Private {
+                access = Some(RequestAccess { scope, auth: None });
+            }
+        }
+        access.ok_or_else(|| self.denial())
     }
 
     fn denial(&self) -> RequestError {
@@ -72,6 +103,7 @@ impl<'a> RequestTarget<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use larder_model::policy::CredentialPlacement;
 
     fn rule(host: &str, scheme: Option<&str>, port: Option<u16>) -> HostRule {
         HostRule {
@@ -80,12 +112,15 @@ mod tests {
             port,
             methods: None,
             private: false,
+            auth: None,
         }
     }
 
     fn check(rules: &[HostRule], url: &str) -> Result<NetworkScope, RequestError> {
         let url = reqwest::Url::parse(url).unwrap();
-        RequestTarget::of(&reqwest::Request::new(http::Method::GET, url)).check(rules)
+        let request = reqwest::Request::new(http::Method::GET, url);
+        let access = RequestTarget::of(&request).check(rules)?;
+        Ok(access.scope)
     }
 
     fn allows(rule: HostRule, url: &str) -> bool {
@@ -150,5 +185,35 @@ mod tests {
             rule("api.example.com", None, None),
             "https://api.example.com@evil.net/"
         ));
+    }
+
+    #[test]
+    fn the_first_rule_with_a_credential_decides() {
+        let with_auth = |secret: &str, rule| HostRule {
+            auth: Some(HostAuth {
+                secret: secret.into(),
+                placement: CredentialPlacement::Bearer,
+                plain_http: false,
+            }),
+            ..rule
+        };
+        let private = HostRule {
+            private: true,
+            ..rule("*.example.com", None, None)
+        };
+        let rules = [
+            private,
+            with_auth("first", rule("api.example.com", None, None)),
+            with_auth("second", rule("*.example.com", None, None)),
+        ];
+        let access = |url: &str| {
+            let url = reqwest::Url::parse(url).unwrap();
+            let request = reqwest::Request::new(http::Method::GET, url);
+            let access = RequestTarget::of(&request).check(&rules).unwrap();
+            (access.scope, access.auth.unwrap().secret.clone())
+        };
+        let public = |secret: &str| (NetworkScope::Public, secret.to_owned());
+        assert_eq!(access("https://api.example.com/"), public("first"));
+        assert_eq!(access("https://www.example.com/"), public("second"));
     }
 }
