@@ -177,7 +177,8 @@ pub struct Grants {
     pub env: Vec<String>,
     /// Folders: `/srv/docs as /docs (read)`.
     pub dirs: Vec<String>,
-    /// Hosts to which the provider may send HTTP requests: `https://api.example.com GET,HEAD`.
+    /// Hosts to which the provider may send HTTP requests, and the credentials that the host adds:
+    /// `https://api.example.com GET,HEAD, bearer with secret token`.
     pub hosts: Vec<String>,
     /// Hosts to which the provider may open TCP connections: `db.internal:5432`.
     #[serde(default)]
@@ -408,10 +409,12 @@ fn host(rule: &HostRule) -> String {
         Some(some) => some.join(","),
     };
     let private = if rule.private { " (private)" } else { "" };
+    let auth = rule.auth.as_ref().map(|auth| format!(", {auth}"));
     format!(
-        "{}://{}{port} {methods}{private}",
-        rule.scheme.as_deref().unwrap_or("https"),
-        rule.host
+        "{}://{}{port} {methods}{private}{}",
+        rule.scheme(),
+        rule.host,
+        auth.unwrap_or_default()
     )
 }
 

@@ -4,6 +4,7 @@
 mod admin;
 mod audit;
 mod auth;
+mod ceiling;
 #[cfg(feature = "cluster")]
 mod cluster;
 mod compiler;
@@ -67,7 +68,7 @@ pub(super) fn convert(
     let state_dir = conversion.team_state_dir(&global, &settings);
     let teams = conversion.build_teams(&global, settings, &state_dir);
     #[cfg(feature = "cluster")]
-    let cluster = conversion.cluster(file.cluster, &global.secrets, &teams);
+    let cluster = conversion.cluster(file.cluster, &global.secrets.values, &teams);
     #[cfg(not(feature = "cluster"))]
     let cluster = None;
     conversion.set_team_order(file.server.team_order.as_ref());
@@ -264,7 +265,11 @@ impl Conversion<'_> {
             limits: provider::limits(&Limits::default(), &file.limits),
             approve: file.approve,
             trust: self.trust_rule("[trust]".into(), &file.trust, None),
-            registries: self.registries(mem::take(&mut file.registries), &secrets, overrides),
+            registries: self.registries(
+                mem::take(&mut file.registries),
+                &secrets.values,
+                overrides,
+            ),
             secrets,
             state_dir: file.state_dir.take(),
             state_name: state_name.and_then(|name| self.parse_value(name, StateName::parse)),

@@ -19,7 +19,8 @@ use super::LogFormat;
 use super::value::{
     AdminAddress, Approval, ByteSize, ComponentReference, Dir, DurationOrNever, Extension,
     Functions, Host, HumanDuration, KeyValue, Listen, Origin, PageSize, Proxy, Resources, Scalar,
-    ServerName, ServerUrl, SettingValue, SocketMode, Tcp, Timestamp, TokenDigest, Tools,
+    SecretHost, ServerName, ServerUrl, SettingValue, SocketMode, Tcp, Timestamp, TokenDigest,
+    Tools,
 };
 
 #[cfg(feature = "cluster")]
@@ -79,7 +80,7 @@ pub(super) struct Team {
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Ceiling {
     pub(super) dirs: Vec<Spanned<Dir>>,
-    pub(super) hosts: Vec<Host>,
+    pub(super) hosts: Vec<Spanned<Host>>,
     pub(super) tcp: Vec<Tcp>,
     pub(super) env: Vec<String>,
     pub(super) secrets: Vec<Spanned<String>>,
@@ -102,12 +103,13 @@ pub(super) struct Quota {
     pub(super) connections: Option<NonZeroU32>,
 }
 
-/// The source of a secret: an environment variable of the server, or a file.
+/// The source of a secret: an environment variable of the server, or a file. With `hosts`, only the host sends it.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Secret {
     pub(super) env: Option<Spanned<String>>,
     pub(super) file: Option<Spanned<PathBuf>>,
+    pub(super) hosts: Option<Vec<SecretHost>>,
 }
 
 /// The caller of stdio clients.
@@ -306,7 +308,7 @@ pub(super) struct Provider {
     pub(super) settings: BTreeMap<String, SettingValue>,
     pub(super) env: Env,
     pub(super) dirs: Vec<Spanned<Dir>>,
-    pub(super) hosts: Vec<Host>,
+    pub(super) hosts: Vec<Spanned<Host>>,
     pub(super) tcp: Vec<Tcp>,
     pub(super) secrets: Vec<Spanned<String>>,
     pub(super) priority: Option<i32>,

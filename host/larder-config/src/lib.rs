@@ -35,7 +35,7 @@ use larder_core::reconcile;
 use larder_core::telemetry;
 use larder_mcp::{self as endpoint, ListenAddress};
 use larder_model::name::TeamName;
-use larder_model::policy::Quota;
+use larder_model::policy::{Quota, TeamCredentials};
 use larder_model::resource::Caller;
 use larder_model::text_index;
 use larder_runtime::file_fingerprint::FileFingerprint;
@@ -140,11 +140,21 @@ pub struct Team {
     pub registry: RegistryConfig,
     /// The grant of each provider, and how components are loaded.
     pub reconcile: reconcile::Config,
+    /// The secrets that the host may add to requests of the team's providers.
+    pub credentials: TeamCredentials,
     /// The limits for the whole team. `None` if the file has no `[team.*]`.
     pub quota: Option<Quota>,
 }
 
 impl Config {
+    /// The secrets that the host may add to requests of guests, by team.
+    pub fn credentials(&self) -> BTreeMap<TeamName, TeamCredentials> {
+        let teams = self.teams.iter();
+        teams
+            .map(|(name, team)| (name.clone(), team.credentials.clone()))
+            .collect()
+    }
+
     /// Requires that all plugins folders exist, except those of teams with built-in providers. For commands that run
     /// once; a server waits for its folders instead.
     pub fn require_plugins_folders(self) -> Result<Self, ConfigError> {

@@ -13,6 +13,7 @@ mod addresses;
 mod changes;
 #[cfg(feature = "cluster")]
 mod cluster;
+mod credentials;
 mod folder;
 mod observability;
 mod overrides;
@@ -107,8 +108,15 @@ fn the_commented_keys_of_the_example_are_valid() {
         ("127.0.0.1", Some(8080), true),
         ("*.example.org", None, false),
         ("wiki.example.net", None, true),
+        ("billing.example.com", None, false),
     ];
     assert_eq!(hosts, expected);
+    let auth = grant.hosts[4].auth.as_ref().map(ToString::to_string);
+    assert_eq!(auth.as_deref(), Some("bearer with secret billing-token"));
+    let credentials = &config.credentials()[&TeamName::default_team()];
+    let credential = &credentials["billing-token"];
+    assert_eq!(credential.secret.reveal(), "hush-hush-hush");
+    assert!(credential.hosts.include(&grant.hosts[4]));
     let tcp: Vec<_> = grant
         .tcp
         .iter()

@@ -4,6 +4,7 @@
 mod address;
 mod functions;
 mod host;
+mod host_auth;
 mod key_value;
 mod reference;
 mod tcp;
@@ -23,7 +24,7 @@ pub use address::AdminAddress;
 pub(super) use address::{Listen, Origin, ServerName, ServerUrl, SocketMode};
 pub use address::{parse_admin_address, parse_listen_address};
 pub(super) use functions::{Functions, Resources, function_settings};
-pub(super) use host::Host;
+pub(super) use host::{Host, SecretHost};
 pub(super) use key_value::KeyValue;
 pub(super) use reference::ComponentReference;
 pub(super) use tcp::Tcp;

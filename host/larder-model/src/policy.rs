@@ -2,13 +2,16 @@
 //! it. Nothing is granted by default. Every limit has a default.
 
 mod ceiling;
+mod credential;
 mod functions;
 mod grant_request;
+mod host_rule;
 mod key_value;
 mod own_files;
 mod permits;
 mod quota;
 mod quota_usage;
+mod quoted;
 mod secret;
 mod tcp_rule;
 mod token_bucket;
@@ -20,8 +23,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 pub use self::ceiling::{Bounds, CappedGrant, Ceiling};
+pub use self::credential::{Credential, CredentialStore, SecretHosts, TeamCredentials};
 pub use self::functions::{FunctionResource, FunctionSettings, FunctionTool};
 pub use self::grant_request::{ApprovalMode, GrantRequest, grant_lines, ungranted_imports};
+pub use self::host_rule::{CredentialPlacement, HostAuth, HostRule};
 pub use self::key_value::{KeyValueGrant, KeyValueLimits};
 pub use self::own_files::{OwnFile, OwnFileConflict, OwnFiles, resolve_existing};
 pub use self::quota::Quota;
@@ -167,73 +172,6 @@ pub enum Access {
     Write,
 }
 
-/// A rule that allows HTTP requests to one host or its subdomains.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HostRule {
-    /// `http` or `https`; none for `https` only.
-    pub scheme: Option<String>,
-    /// A host name, an IP address, or `*.` and a domain for all its subdomains. Lower case.
-    pub host: String,
-    /// None for the default port of the scheme.
-    pub port: Option<u16>,
-    /// None for GET and HEAD only; empty for every method.
-    pub methods: Option<Vec<String>>,
-    /// Whether the name may resolve to an address in a private network.
-    pub private: bool,
-}
-
-impl HostRule {
-    /// Whether this rule allows this request.
-    pub fn allows(&self, method: &str, scheme: &str, host: &str, port: u16) -> bool {
-        self.has_method(method)
-            && self.scheme() == scheme
-            && self.port.unwrap_or(default_port(scheme)) == port
-            && self.matches_host(host)
-    }
-
-    /// Whether this rule allows everything that the other rule allows.
-    pub fn includes(&self, other: &Self) -> bool {
-        let port = |rule: &Self| rule.port.unwrap_or(default_port(rule.scheme()));
-        let methods = match &other.methods {
-            None => ["GET", "HEAD"]
-                .into_iter()
-                .all(|method| self.has_method(method)),
-            Some(all) if all.is_empty() => self.methods.as_ref().is_some_and(Vec::is_empty),
-            Some(some) => some.iter().all(|method| self.has_method(method)),
-        };
-        // A wildcard stands for subdomains. If `*.b.example.com` is taken as a name, it is a subdomain of
-        // `*.example.com`.
-        let host = self.host == other.host || self.matches_host(&other.host);
-        methods
-            && host
-            && self.scheme() == other.scheme()
-            && port(self) == port(other)
-            && (self.private || !other.private)
-    }
-
-    fn scheme(&self) -> &str {
-        self.scheme.as_deref().unwrap_or("https")
-    }
-
-    fn has_method(&self, method: &str) -> bool {
-        match &self.methods {
-            None => matches!(method, "GET" | "HEAD"),
-            Some(methods) => {
-                methods.is_empty() || methods.iter().any(|m| m.eq_ignore_ascii_case(method))
-            }
-        }
-    }
-
-    /// Whether this rule applies to this host.
-    pub(crate) fn matches_host(&self, host: &str) -> bool {
-        tcp_rule::matches_host(&self.host, host)
-    }
-}
-
-fn default_port(scheme: &str) -> u16 {
-    if scheme == "http" { 80 } else { 443 }
-}
-
 /// Proof that a call to a provider is authorized. Every method that calls a provider requires one.
 #[derive(Debug, Clone)]
 pub struct Permit {
@@ -343,50 +281,6 @@ impl Permit {
 mod tests {
     use super::*;
     use crate::name::Teams;
-
-    fn rule(host: &str) -> HostRule {
-        HostRule {
-            scheme: None,
-            host: host.into(),
-            port: None,
-            methods: None,
-            private: false,
-        }
-    }
-
-    #[test]
-    fn a_rule_allows_https_get_and_head_by_default() {
-        let plain = rule("api.example.com");
-        assert!(plain.allows("GET", "https", "API.example.com", 443));
-        for (method, scheme, host, port) in [
-            ("POST", "https", "api.example.com", 443),
-            ("GET", "http", "api.example.com", 80),
-            ("GET", "https", "api.example.com", 8443),
-            ("GET", "https", "example.com", 443),
-            ("GET", "https", "api.example.com.evil.net", 443),
-        ] {
-            assert!(
-                !plain.allows(method, scheme, host, port),
-                "{method} {scheme} {host} {port}"
-            );
-        }
-        let wide = HostRule {
-            methods: Some(vec![]),
-            port: Some(8080),
-            scheme: Some("http".into()),
-            ..plain
-        };
-        assert!(wide.allows("DELETE", "http", "api.example.com", 8080));
-    }
-
-    #[test]
-    fn a_wildcard_matches_subdomains_only() {
-        let star = rule("*.example.com");
-        assert!(star.matches_host("a.example.com") && star.matches_host("a.b.example.com"));
-        for other in ["example.com", "evilexample.com", ".example.com"] {
-            assert!(!star.matches_host(other), "{other}");
-        }
-    }
 
     #[test]
     fn denies_a_caller_of_another_team() {

@@ -3,6 +3,7 @@
 
 mod connections;
 mod contents;
+mod credential_uses;
 mod packed_pairs;
 mod render_cache;
 mod wire_size;
@@ -17,6 +18,7 @@ use tokio::sync::mpsc;
 
 pub use self::connections::{ConnectionRecord, ConnectionRecords};
 pub use self::contents::Contents;
+pub use self::credential_uses::{CredentialUse, CredentialUses};
 pub use self::packed_pairs::PackedPairs;
 pub use self::render_cache::RenderCache;
 use crate::interaction::Interaction;
@@ -315,6 +317,8 @@ pub struct Call {
     pub interaction: Option<Interaction>,
     /// The TCP connections that guests attempted on behalf of the call; for the audit log.
     pub connections: ConnectionRecords,
+    /// The requests of guests to which the host added a credential; for the audit log.
+    pub credential_uses: CredentialUses,
     cancelled: AtomicBool,
 }
 

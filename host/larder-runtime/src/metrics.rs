@@ -32,7 +32,9 @@ pub use self::family::{ComputedFamily, Samples};
 use self::loads::LoadFamilies;
 pub use self::loads::{LoadMetrics, LoadOutcome};
 pub use self::outcome::Outcome;
-pub use self::provider::{CacheResult, ConnectOutcome, KeyValueResult, LastError, ProviderMetrics};
+pub use self::provider::{
+    CacheResult, ConnectOutcome, CredentialOutcome, KeyValueResult, LastError, ProviderMetrics,
+};
 use self::providers::Providers;
 pub use self::refusal::{Refusal, RefusalCounters};
 use self::sampler::ProcessHistory;

@@ -39,6 +39,7 @@ use self::run::reuse::ReusableGuests;
 use self::threads::long_calls::LongCalls;
 use self::threads::ticker;
 use larder_model::name::{ProviderName, TeamName};
+use larder_model::policy::CredentialStore;
 use larder_runtime::drain::Drain;
 use larder_runtime::memory_budget::MemoryBudget;
 use larder_runtime::metrics::Metrics;
@@ -85,6 +86,7 @@ pub struct Sandbox {
     log_limits: OutputLimits,
     metrics: Metrics,
     memory_budget: MemoryBudget,
+    credentials: CredentialStore,
     drain: Drain,
 }
 
@@ -131,6 +133,7 @@ impl Sandbox {
             log_limits: OutputLimits::new(config.log_each_fault),
             metrics,
             memory_budget,
+            credentials: CredentialStore::default(),
             drain: drain.clone(),
             engine,
         })
@@ -149,6 +152,11 @@ impl Sandbox {
     /// The resources that teams share. They are created here because the sandbox is the lowest layer that uses them.
     pub fn shares(&self) -> &Shares {
         &self.shares
+    }
+
+    /// The credentials that the host adds to requests of guests. They are empty until somebody sets them.
+    pub fn credentials(&self) -> &CredentialStore {
+        &self.credentials
     }
 
     /// The drain for tasks of providers.

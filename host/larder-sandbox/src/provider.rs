@@ -39,7 +39,7 @@ use crate::guest_config::GuestConfig;
 use crate::guest_config::provider_log::ProviderLog;
 use crate::guest_config::signal_rate_limit::SignalRateLimit;
 use crate::network::dns::DnsLookups;
-use crate::network::outgoing_http::OutgoingHttp;
+use crate::network::outgoing_http::{CredentialUser, OutgoingHttp};
 use crate::network::outgoing_tcp::OutgoingTcp;
 use crate::{CompiledComponent, Sandbox};
 use larder_key_value::KeyValueStore;
@@ -125,7 +125,16 @@ fn guest_config(
     let discarder = sandbox.reusable.discarder(facts.revision);
     GuestConfig {
         metrics: facts.metrics.clone(),
-        outgoing_http: Arc::new(OutgoingHttp::new(grant, lookups.clone())),
+        outgoing_http: Arc::new(OutgoingHttp::new(
+            grant,
+            lookups.clone(),
+            sandbox.credentials().clone(),
+            CredentialUser {
+                team: team.clone(),
+                provider: name.clone(),
+                metrics: facts.metrics.clone(),
+            },
+        )),
         outgoing_tcp: OutgoingTcp::new(grant, lookups, discarder),
         signal_rate_limit: SignalRateLimit::default(),
         log: ProviderLog::new(

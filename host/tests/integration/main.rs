@@ -36,6 +36,7 @@ mod protocol {
 mod access {
     mod approval;
     pub(crate) mod auth;
+    mod credentials;
     mod grants;
     mod quotas;
     mod secrets;

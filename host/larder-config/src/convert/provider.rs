@@ -8,13 +8,14 @@ use std::time::Duration;
 
 use toml::Spanned;
 
+use super::secret::ConfiguredSecrets;
 use super::{Conversion, count, require_folder};
 use crate::file::{self, Provider};
-use crate::value::{self, ByteSize, HumanDuration};
+use crate::value::{self, ByteSize, Host, HumanDuration};
 use larder_core::reconcile::ProviderConfig;
 use larder_model::name::ProviderName;
 use larder_model::policy::{
-    Access, ApprovalMode, Dir, Grant, GuestLifetime, KeyValueLimits, Limits, Secrets,
+    Access, ApprovalMode, Dir, Grant, GuestLifetime, HostRule, KeyValueLimits, Limits,
 };
 use larder_model::tool::ToolName;
 
@@ -72,7 +73,7 @@ impl Conversion<'_> {
         raw: Provider,
         defaults: &Limits,
         approval_mode: ApprovalMode,
-        secrets: &Secrets,
+        secrets: &ConfiguredSecrets,
     ) -> Option<(ProviderName, ProviderConfig)> {
         self.check_memory(raw.limits.memory.as_ref());
         let approval_mode = raw.approve.map_or(approval_mode, ApprovalMode::from);
@@ -87,15 +88,15 @@ impl Conversion<'_> {
         Some((name, config))
     }
 
-    fn grant(&mut self, raw: Provider, defaults: &Limits, secrets: &Secrets) -> Grant {
+    fn grant(&mut self, raw: Provider, defaults: &Limits, secrets: &ConfiguredSecrets) -> Grant {
         let settings = raw.settings.into_iter();
         let grant = Grant {
             limits: limits(defaults, &raw.limits),
             settings: settings.map(|(name, value)| (name, value.0)).collect(),
-            secrets: self.select_secrets(secrets, &raw.secrets),
+            secrets: self.secrets_for_settings(secrets, &raw.secrets),
             env: self.variables(raw.env),
             dirs: self.dirs(&raw.dirs),
-            hosts: raw.hosts.into_iter().map(|host| host.0).collect(),
+            hosts: self.hosts(raw.hosts, secrets),
             tcp: raw.tcp.into_iter().map(|rule| rule.0).collect(),
             raw_values: raw.raw_values.unwrap_or(false),
             guests: match raw.guests {
@@ -111,6 +112,13 @@ impl Conversion<'_> {
         };
         self.reject_secrets_with_names_of_settings(&raw.secrets, &grant);
         grant
+    }
+
+    fn hosts(&mut self, raw: Vec<Spanned<Host>>, secrets: &ConfiguredSecrets) -> Vec<HostRule> {
+        for host in &raw {
+            self.check_auth(host, secrets);
+        }
+        raw.into_iter().map(|host| host.into_inner().0).collect()
     }
 
     fn reject_secrets_with_names_of_settings(

@@ -8,25 +8,98 @@ use toml::Spanned;
 
 use super::Conversion;
 use crate::file;
-use larder_model::policy::{MIN_SECRET_LEN, Secret, Secrets};
+use crate::value::Host;
+use larder_model::policy::{
+    Credential, MIN_SECRET_LEN, Secret, SecretHosts, Secrets, TeamCredentials,
+};
 use larder_model::size;
 use larder_runtime::file_fingerprint::FileFingerprint;
 
 /// The maximum size of a secret file.
 const MAX_BYTES: u64 = 64 << 10;
 
+/// The secrets of the file.
+pub(super) struct ConfiguredSecrets {
+    /// All secrets.
+    pub(super) values: Secrets,
+    /// The hosts of the secrets that only the host sends.
+    pub(super) hosts: BTreeMap<String, SecretHosts>,
+}
+
+impl ConfiguredSecrets {
+    /// The secrets that settings may contain.
+    pub(super) fn for_settings(&self) -> Secrets {
+        let all = self.values.iter();
+        all.filter(|(name, _)| !self.hosts.contains_key(*name))
+            .map(|(name, secret)| (name.clone(), secret.clone()))
+            .collect()
+    }
+
+    /// The hosts of the secrets with these names, except of those that settings may contain.
+    pub(super) fn hosts_of<'a>(
+        &self,
+        names: impl Iterator<Item = &'a str>,
+    ) -> BTreeMap<String, SecretHosts> {
+        names
+            .filter_map(|name| Some((name.to_owned(), self.hosts.get(name)?.clone())))
+            .collect()
+    }
+
+    /// The secrets with these hosts.
+    pub(super) fn credentials(&self, hosts: &BTreeMap<String, SecretHosts>) -> TeamCredentials {
+        let with_value = hosts.iter().filter_map(|(name, hosts)| {
+            let credential = Credential {
+                secret: self.values.get(name)?.clone(),
+                hosts: hosts.clone(),
+            };
+            Some((name.clone(), credential))
+        });
+        with_value.collect()
+    }
+}
+
 impl Conversion<'_> {
     /// Loads all secrets of the file.
-    pub(super) fn load_secrets(&mut self, raw: BTreeMap<Spanned<String>, file::Secret>) -> Secrets {
+    pub(super) fn load_secrets(
+        &mut self,
+        raw: BTreeMap<Spanned<String>, file::Secret>,
+    ) -> ConfiguredSecrets {
         let mut all = Vec::new();
-        for (name, secret) in raw {
+        let mut hosts = BTreeMap::new();
+        for (name, mut secret) in raw {
+            let rules = secret.hosts.take();
             // A secret that cannot be loaded stays defined, so that references to the secret are not reported too.
             let secret = self
                 .load_secret(&name, secret)
                 .unwrap_or_else(|| Secret::new(""));
+            if let Some(rules) = rules {
+                self.check_credential(&name, &secret);
+                let rules = rules.into_iter().map(|host| host.0);
+                hosts.insert(name.get_ref().clone(), SecretHosts::new(rules));
+            }
             all.push((name.into_inner(), secret));
         }
-        all.into_iter().collect()
+        ConfiguredSecrets {
+            values: all.into_iter().collect(),
+            hosts,
+        }
+    }
+
+    /// Checks a secret that the host sends.
+    fn check_credential(&mut self, name: &Spanned<String>, secret: &Secret) {
+        let text = secret.reveal();
+        if text.is_empty() {
+            return;
+        }
+        if !secret.is_redacted() {
+            self.error(&name.span(), format!(
+                "a secret with `hosts` needs at least {MIN_SECRET_LEN} bytes: a shorter one cannot be recognised in responses"
+            ));
+        }
+        if text.contains(char::is_control) || text.trim() != text {
+            let message = "a secret with `hosts` becomes a part of a header or of a URL: remove line breaks, control characters, and spaces at its ends";
+            self.error(&name.span(), message);
+        }
     }
 
     fn load_secret(&mut self, name: &Spanned<String>, raw: file::Secret) -> Option<Secret> {
@@ -75,7 +148,59 @@ impl Conversion<'_> {
         text
     }
 
-    /// Selects secrets by name, for a grant or a ceiling.
+    /// Selects the secrets of a grant by name. They enter a guest through its settings.
+    pub(super) fn secrets_for_settings(
+        &mut self,
+        all: &ConfiguredSecrets,
+        names: &[Spanned<String>],
+    ) -> Secrets {
+        for name in names
+            .iter()
+            .filter(|name| all.hosts.contains_key(name.get_ref()))
+        {
+            let secret = name.get_ref();
+            self.error(&name.span(), format!(
+                "`{secret}` has `hosts`, so no provider receives it: use it in `auth` of a host, or remove `hosts` from [secret.{secret}]"
+            ));
+        }
+        self.select_secrets(&all.values, names)
+    }
+
+    /// Checks that the secret of a rule can be used in `auth`, and warns if it may not be sent to the hosts of the rule.
+    pub(super) fn check_auth(&mut self, host: &Spanned<Host>, secrets: &ConfiguredSecrets) {
+        let at = host.span();
+        let rule = &host.get_ref().0;
+        let Some(auth) = &rule.auth else { return };
+        let name = &auth.secret;
+        let Some(hosts) = secrets.hosts.get(name) else {
+            let message = match secrets.values.get(name) {
+                Some(_) => format!(
+                    "`{name}` cannot be used in `auth`: set `hosts` in [secret.{name}], the hosts to which it may be sent"
+                ),
+                None => format!("there is no secret `{name}`: add [secret.{name}] with `hosts`"),
+            };
+            return self.error(&at, message);
+        };
+        if !hosts.include(rule) {
+            // This is no error: it must not prevent a reload that revokes a host. The ceiling refuses the rule.
+            self.warn(&at, format!(
+                "requests to {}://{} are not granted: `{name}` may not be sent there, add the host to `hosts` in [secret.{name}]",
+                rule.scheme(),
+                rule.host
+            ));
+        }
+        if auth.plain_http {
+            self.warn(
+                &at,
+                format!(
+                    "`{name}` is sent to {} without TLS: everybody on the way can read it",
+                    rule.host
+                ),
+            );
+        }
+    }
+
+    /// Selects secrets by name.
     pub(super) fn select_secrets(&mut self, all: &Secrets, names: &[Spanned<String>]) -> Secrets {
         let mut some = Vec::new();
         for name in names {

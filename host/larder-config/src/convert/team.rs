@@ -12,16 +12,16 @@ use toml::Spanned;
 use super::component::NamedComponents;
 use super::provider::{limits, size};
 use super::registries::{RegistrySettings, TeamAccess};
+use super::secret::ConfiguredSecrets;
 use super::trust::{Rule, verifier};
-use super::{Conversion, count, require_folder};
+use super::{Conversion, count};
 use crate::file::{self, File, Provider};
-use crate::value::{Access, Approval};
+use crate::value::Approval;
 use crate::{Overrides, Team};
 use larder_core::reconcile::{self, Approvals, ProviderConfig};
 use larder_model::name::{ProviderName, StateName, TeamName, Teams};
 use larder_model::policy::{
-    self, ApprovalMode, Bounds, Ceiling, Dir, Grant, Limits, OwnFile, Quota, Secrets,
-    resolve_existing,
+    ApprovalMode, Ceiling, Grant, Limits, OwnFile, Quota, resolve_existing,
 };
 use larder_model::state_key::StateKey;
 
@@ -30,7 +30,7 @@ pub(super) struct GlobalSettings<'a> {
     pub(super) limits: Limits,
     pub(super) approve: Option<Approval>,
     pub(super) trust: Rule,
-    pub(super) secrets: Secrets,
+    pub(super) secrets: ConfiguredSecrets,
     pub(super) registries: RegistrySettings,
     pub(super) state_dir: Option<Spanned<PathBuf>>,
     pub(super) state_name: Option<StateName>,
@@ -112,7 +112,8 @@ impl Conversion<'_> {
         }
         let ceiling = Ceiling {
             bounds: None,
-            secrets: global.secrets.clone(),
+            secrets: global.secrets.for_settings(),
+            credentials: global.secrets.hosts.clone(),
         };
         let plugins = self.plugins(plugins, overrides.plugins.as_deref(), "plugins");
         TeamSettings {
@@ -210,14 +211,14 @@ impl Conversion<'_> {
                 access: self.team_access(
                     &global.registries.access,
                     raw.credentials,
-                    &global.secrets,
+                    &global.secrets.values,
                 ),
             },
             trust: raw.trust.map(|raw| {
                 self.trust_rule(format!("[team.{name}.trust]"), &raw, Some(&global.trust))
             }),
             limits,
-            ceiling: self.ceiling(global, raw.ceiling),
+            ceiling: self.ceiling(&global.secrets, raw.ceiling),
             provider: raw.provider,
             quota: Some(quota),
             name,
@@ -244,50 +245,6 @@ impl Conversion<'_> {
                 );
             }
         }
-    }
-
-    fn ceiling(&mut self, global: &GlobalSettings<'_>, raw: file::Ceiling) -> Ceiling {
-        let dirs = raw
-            .dirs
-            .iter()
-            .filter_map(|dir| self.ceiling_dir(dir))
-            .collect();
-        let secrets = self.select_secrets(&global.secrets, &raw.secrets);
-        let bounds = Bounds {
-            dirs,
-            hosts: raw.hosts.into_iter().map(|host| host.0).collect(),
-            tcp: raw.tcp.into_iter().map(|rule| rule.0).collect(),
-            key_value: raw.key_value.0,
-            env: raw.env.into_iter().collect(),
-            tools: raw.tools.0,
-            prompts: raw.prompts,
-        };
-        Ceiling {
-            bounds: Some(bounds),
-            secrets,
-        }
-    }
-
-    fn ceiling_dir(&mut self, raw: &Spanned<crate::value::Dir>) -> Option<Dir> {
-        let dir = raw.get_ref();
-        let host = self.context.folder.join(&dir.host);
-        if dir.guest.is_some() {
-            self.error(&raw.span(), "`guest` has no effect in a ceiling: remove it");
-        }
-        if let Err(message) = require_folder(&host) {
-            self.error(&raw.span(), message);
-            return None;
-        }
-        let access = match dir.access {
-            Access::Read => policy::Access::Read,
-            Access::Write => policy::Access::Write,
-        };
-        Some(Dir {
-            host: resolve_existing(&host),
-            guest: String::new(),
-            access,
-            is_canonical: true,
-        })
     }
 
     fn build_team(
@@ -320,6 +277,7 @@ impl Conversion<'_> {
         let default = team.default_provider(approval_mode);
         let approvals = Approvals::new(state, team.state_key(global));
         let access = team.access;
+        let credentials = global.secrets.credentials(&team.ceiling.credentials);
         let registry = self.registry_config(
             settings,
             access,
@@ -347,6 +305,7 @@ impl Conversion<'_> {
             plugins: team.plugins,
             builtin: components.builtin,
             reconcile,
+            credentials,
             registry,
             quota: team.quota,
         }
@@ -359,7 +318,7 @@ impl Conversion<'_> {
         raw: Provider,
         team: &TeamSettings,
         approval_mode: ApprovalMode,
-        secrets: &Secrets,
+        secrets: &ConfiguredSecrets,
     ) -> Option<(ProviderName, ProviderConfig)> {
         let (name, mut config) = self.provider(name, raw, &team.limits, approval_mode, secrets)?;
         if let Some(quota) = &team.quota {

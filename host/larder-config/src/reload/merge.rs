@@ -126,6 +126,7 @@ impl Merge {
             plugins: self.keep(key("plugins"), &running.plugins, fresh.plugins),
             reconcile: self.reconcile(&running.reconcile, fresh.reconcile, has_same_folder),
             builtin: fresh.builtin,
+            credentials: fresh.credentials,
             // The folder of the store is reported once, for all teams.
             registry: fresh.registry.with_store_of(&running.registry),
             // Whether there are teams is decided at the start.

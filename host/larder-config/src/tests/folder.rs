@@ -14,6 +14,7 @@ impl Folder {
         }
         let files = [
             ("wiki", "hush-hush\n"),
+            ("billing", "hush-hush-hush\n"),
             ("release.pub", &Signer::ecdsa().public_key()),
             ("cluster", "0123456789abcdef0123456789abcdef\n"),
             ("nats.creds", include_str!("nats-for-tests.creds")),

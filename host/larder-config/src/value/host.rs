@@ -4,13 +4,19 @@
 use std::marker::PhantomData;
 use std::net::IpAddr;
 
+use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
+use super::host_auth::Auth;
 use super::{Shorthand, ShorthandVisitor};
 use larder_model::policy::HostRule;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Host(pub(crate) HostRule);
+
+/// A host to which a secret may be sent, with every method.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SecretHost(pub(crate) HostRule);
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -18,6 +24,15 @@ pub(super) struct HostTable {
     host: String,
     methods: Option<Vec<String>>,
     private: Option<bool>,
+    auth: Option<Auth>,
+    plain_http: Option<bool>,
+}
+
+impl<'de> Deserialize<'de> for SecretHost {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        parse_rule(&text).map(Self).map_err(D::Error::custom)
+    }
 }
 
 impl<'de> Deserialize<'de> for Host {
@@ -28,7 +43,7 @@ impl<'de> Deserialize<'de> for Host {
 
 impl Shorthand for Host {
     type Table = HostTable;
-    const EXPECTED: &'static str = "a host such as \"https://api.example.com\", or a table with `host`, `methods` and `private`";
+    const EXPECTED: &'static str = "a host such as \"https://api.example.com\", or a table with `host`, `methods`, `private`, `auth` and `plain_http`";
 
     fn from_text(text: &str) -> Result<Self, String> {
         parse_rule(text).map(Self)
@@ -37,7 +52,9 @@ impl Shorthand for Host {
     fn from_table(table: HostTable) -> Result<Self, String> {
         let rule = parse_rule(&table.host)?;
         let methods = table.methods.map(parse_methods).transpose()?;
+        let auth = super::host_auth::of_rule(table.auth, table.plain_http, rule.scheme())?;
         Ok(Self(HostRule {
+            auth,
             methods,
             private: table.private.unwrap_or(rule.private),
             ..rule
@@ -78,6 +95,7 @@ fn parse_rule(text: &str) -> Result<HostRule, String> {
         port,
         methods: None,
         private,
+        auth: None,
     })
 }
 

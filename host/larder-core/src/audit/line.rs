@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use larder_model::name::Digest;
-use larder_model::resource::ConnectionRecord;
+use larder_model::resource::{ConnectionRecord, CredentialUse};
 
 /// The record of an operation of a caller.
 #[derive(Debug, Serialize)]
@@ -56,6 +56,9 @@ pub struct AuditLine<'a> {
     /// The TCP connections that guests attempted for this operation.
     #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "connections")]
     pub connections: Vec<ConnectionRecord>,
+    /// The requests of guests to which the host added a credential.
+    #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "credentials")]
+    pub credentials: Vec<CredentialUse>,
     /// Bytes of content.
     pub bytes: u64,
     /// Duration in milliseconds.
@@ -144,6 +147,25 @@ fn connections<S: Serializer>(records: &Vec<ConnectionRecord>, to: S) -> Result<
         to: &record.to,
         outcome: record.outcome,
         more: Some(record.more).filter(|more| *more > 0),
+    }))
+}
+
+/// The use of a secret.
+#[derive(Serialize)]
+struct Credential<'a> {
+    secret: &'a str,
+    host: &'a str,
+    outcome: &'static str,
+    count: u64,
+}
+
+#[expect(clippy::ptr_arg, reason = "serde passes a reference to the field")]
+fn credentials<S: Serializer>(uses: &Vec<CredentialUse>, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(uses.iter().map(|used| Credential {
+        secret: &used.secret,
+        host: &used.host,
+        outcome: used.outcome,
+        count: used.count,
     }))
 }
 

@@ -191,6 +191,7 @@ impl<'a> AuditRecord<'a> {
             cached: self.cached,
             items: self.items,
             connections: self.call.connections.list(),
+            credentials: self.call.credential_uses.list(),
             bytes: self.bytes,
             ms: started.elapsed().as_micros() as f64 / 1e3,
         })

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    Access, Dir, FunctionSettings, Grant, GrantRequest, HostRule, KeyValueGrant, Secrets, TcpRule,
-    ToolGrant, grant_lines,
+    Access, Dir, FunctionSettings, Grant, GrantRequest, HostRule, KeyValueGrant, SecretHosts,
+    Secrets, TcpRule, ToolGrant, grant_lines,
 };
 
 /// The maximum of the grants of a team's providers, and the secrets that the providers may receive.
@@ -12,8 +12,10 @@ use super::{
 pub struct Ceiling {
     /// None if there are no teams: then only the operator's grants limit the providers.
     pub bounds: Option<Bounds>,
-    /// The secrets with their values.
+    /// The secrets that settings may contain, with their values.
     pub secrets: Secrets,
+    /// The secrets that the host may add to requests, with the hosts to which they may be sent.
+    pub credentials: BTreeMap<String, SecretHosts>,
 }
 
 /// The maximum of the grants of a team's providers. An empty list allows nothing.
@@ -64,6 +66,7 @@ impl Ceiling {
             allowed.prompts &= bounds.prompts;
             bounds.cap_resources(&mut allowed.functions);
         }
+        allowed.hosts.retain(|rule| self.permits_auth(rule));
         let secrets = grant
             .secrets
             .iter()
@@ -98,6 +101,7 @@ impl Ceiling {
             allowed.prompts &= bounds.prompts;
             bounds.cap_resources(&mut allowed.functions);
         }
+        allowed.hosts.retain(|rule| self.permits_auth(rule));
         let named = std::mem::take(&mut allowed.secrets).into_keys();
         let known = named.filter_map(|name| Some((self.secrets.get(&name)?.clone(), name)));
         allowed.secrets = known
@@ -105,6 +109,13 @@ impl Ceiling {
             .collect::<BTreeMap<_, _>>();
         let denied = &all - &allowed.lines();
         CappedGrant { allowed, denied }
+    }
+
+    /// Whether the secret of a rule may be sent to the hosts of the rule.
+    fn permits_auth(&self, rule: &HostRule) -> bool {
+        let Some(auth) = &rule.auth else { return true };
+        let hosts = self.credentials.get(&auth.secret);
+        hosts.is_some_and(|hosts| hosts.include(rule))
     }
 }
 
@@ -142,7 +153,7 @@ impl Bounds {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Secret;
+    use super::super::{CredentialPlacement, HostAuth, Secret};
     use super::*;
 
     fn rule(host: &str) -> HostRule {
@@ -152,6 +163,7 @@ mod tests {
             port: None,
             methods: None,
             private: false,
+            auth: None,
         }
     }
 
@@ -213,6 +225,7 @@ mod tests {
             secrets: [("ours".to_owned(), Secret::new("hush"))]
                 .into_iter()
                 .collect(),
+            credentials: BTreeMap::new(),
         };
         let request = ceiling.cap_request(GrantRequest::from_grant(&grant));
         let capped = ceiling.cap(&grant);
@@ -276,5 +289,49 @@ mod tests {
             capped.denied.into_iter().collect::<Vec<_>>(),
             ["secret gone"]
         );
+    }
+
+    #[test]
+    fn a_secret_is_sent_only_to_its_hosts_whoever_asks() {
+        let with_auth = |host: &str, secret: &str| HostRule {
+            auth: Some(HostAuth {
+                secret: secret.into(),
+                placement: CredentialPlacement::Bearer,
+                plain_http: false,
+            }),
+            ..rule(host)
+        };
+        let own = with_auth("api.example.com", "own");
+        let grant = Grant {
+            hosts: vec![
+                own.clone(),
+                with_auth("evil.example", "own"),
+                with_auth("api.example.com", "other"),
+                with_auth("api.example.com", "setting"),
+            ],
+            ..Grant::default()
+        };
+        let hosts = SecretHosts::new([rule("*.example.com")]);
+        let secrets = [("setting".to_owned(), Secret::new("hush"))];
+        let unbounded = Ceiling {
+            bounds: None,
+            secrets: secrets.into_iter().collect(),
+            credentials: [("own".to_owned(), hosts)].into(),
+        };
+        let bounded = Ceiling {
+            bounds: Some(Bounds {
+                hosts: vec![rule("*.example.com"), rule("evil.example")],
+                ..Bounds::default()
+            }),
+            ..unbounded.clone()
+        };
+        for ceiling in [unbounded, bounded] {
+            let capped = ceiling.cap(&grant);
+            assert_eq!(capped.allowed.hosts, std::slice::from_ref(&own));
+            assert_eq!(capped.denied.len(), 3, "{:?}", capped.denied);
+            let request = ceiling.cap_request(GrantRequest::from_grant(&grant));
+            assert_eq!(request.allowed.hosts, std::slice::from_ref(&own));
+            assert_eq!(request.denied, capped.denied);
+        }
     }
 }

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
+use super::quoted::quoted;
 use super::{
     Access, Dir, FunctionSettings, Grant, HostRule, KeyValueGrant, Secret, TcpRule, ToolGrant,
 };
@@ -240,7 +241,7 @@ fn covers_dir(operator: &Grant, requested: &Dir) -> bool {
 }
 
 fn covers_host(operator: &Grant, requested: &HostRule) -> bool {
-    operator.hosts.iter().any(|rule| rule.includes(requested))
+    operator.hosts.iter().any(|rule| rule.covers(requested))
 }
 
 fn covers_tcp(operator: &Grant, requested: &TcpRule) -> bool {
@@ -289,22 +290,14 @@ fn host_line(rule: &HostRule) -> String {
     if rule.private {
         line += ", private";
     }
+    if let Some(auth) = &rule.auth {
+        _ = write!(line, ", {auth}");
+    }
     line
 }
 
 fn tcp_line(rule: &TcpRule) -> String {
     format!("tcp {rule}{}", if rule.private { ", private" } else { "" })
-}
-
-/// Quotes text with special characters, so that no line can be mistaken for another.
-fn quoted(text: &str) -> String {
-    let is_plain =
-        |c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '+' | '@' | ':');
-    if !text.is_empty() && text.chars().all(is_plain) {
-        text.to_owned()
-    } else {
-        format!("{text:?}")
-    }
 }
 
 #[cfg(test)]

@@ -30,6 +30,7 @@ pub struct ProviderMetrics {
     /// Calls that were moved to threads for long calls.
     pub moved_calls: Counter,
     connections: [Counter; ConnectOutcome::ALL.len()],
+    credentials: [Counter; CredentialOutcome::ALL.len()],
     /// Open TCP connections of guests.
     pub open_connections: Gauge,
     /// Bytes that guests sent over TCP connections.
@@ -92,6 +93,39 @@ impl ConnectOutcome {
     /// The name in metrics and in the audit log.
     pub fn label(self) -> &'static str {
         ["ok", "denied", "busy", "timeout", "failed"][self as usize]
+    }
+}
+
+/// How a request to which the host added a credential ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CredentialOutcome {
+    /// A response arrived.
+    Ok,
+    /// The server refused the request with the status 401 or 403.
+    Rejected,
+    /// The host refused to add the credential, or to connect.
+    Denied,
+    /// No response arrived in time.
+    Timeout,
+    /// The request failed for another reason.
+    Failed,
+    /// The body of the response contained the secret. The response is counted twice.
+    Echoed,
+}
+
+impl CredentialOutcome {
+    pub(super) const ALL: [Self; 6] = [
+        Self::Ok,
+        Self::Rejected,
+        Self::Denied,
+        Self::Timeout,
+        Self::Failed,
+        Self::Echoed,
+    ];
+
+    /// The name in metrics and in the audit log.
+    pub fn label(self) -> &'static str {
+        ["ok", "rejected", "denied", "timeout", "failed", "echoed"][self as usize]
     }
 }
 
@@ -175,6 +209,16 @@ impl ProviderMetrics {
     /// Number of attempts to open a TCP connection with this outcome.
     pub fn connections(&self, outcome: ConnectOutcome) -> u64 {
         self.connections[outcome as usize].get()
+    }
+
+    /// Counts a request to which the host added a credential.
+    pub fn record_credential(&self, outcome: CredentialOutcome) {
+        self.credentials[outcome as usize].inc();
+    }
+
+    /// Number of requests with a credential that ended in this way.
+    pub fn credentials(&self, outcome: CredentialOutcome) -> u64 {
+        self.credentials[outcome as usize].get()
     }
 
     /// Counts an operation of the key-value store.

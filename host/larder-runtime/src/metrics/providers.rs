@@ -10,7 +10,10 @@ use parking_lot::Mutex;
 use prometheus_client::registry::Registry;
 
 use super::family::{ComputedFamily, Samples};
-use super::{CacheResult, ConnectOutcome, Histogram, KeyValueResult, Outcome, ProviderMetrics};
+use super::{
+    CacheResult, ConnectOutcome, CredentialOutcome, Histogram, KeyValueResult, Outcome,
+    ProviderMetrics,
+};
 use larder_model::name::{ProviderName, TeamName};
 
 type Key = (TeamName, ProviderName);
@@ -76,6 +79,7 @@ impl Providers {
         self.register_stores(registry);
         self.register_times(registry);
         self.register_connections(registry);
+        self.register_credentials(registry);
         self.register_guests(registry);
     }
 
@@ -170,6 +174,17 @@ impl Providers {
         });
         let open = ComputedFamily::gauges(open);
         registry.register("larder_tcp_connections_open", help, open);
+    }
+
+    fn register_credentials(&self, registry: &mut Registry) {
+        let requests = LabelledCounter {
+            label: "outcome",
+            values: &CredentialOutcome::ALL,
+            text: CredentialOutcome::label,
+            count: ProviderMetrics::credentials,
+        };
+        let help = "HTTP requests of guests to which the host added a credential, by outcome";
+        self.labelled(registry, "larder_credential_requests", help, requests);
     }
 
     fn labelled<T: Copy + Send + Sync + 'static>(

@@ -82,7 +82,7 @@ impl GuestState {
             http_hooks: HttpHooks::new(
                 lease.outgoing_http.clone(),
                 log.clone(),
-                lease.permit.trace().cloned(),
+                lease.permit.clone(),
             ),
             http,
             table,
@@ -101,7 +101,7 @@ impl GuestState {
         self.limiter.begin_call();
         self.unmoved_growth = UnmovedGrowth::in_call();
         self.log.begin_call(lease.grant.limits.log);
-        self.http_hooks.set_trace(lease.permit.trace().cloned());
+        self.http_hooks.begin_call(lease.permit.clone());
         if let Some(tcp) = &mut self.tcp {
             tcp.begin_call(&lease);
         }

@@ -10,55 +10,41 @@ use tokio::time::timeout;
 use wasmtime_wasi_http::{Error as WasiError, RequestOptions, WasiBody, WasiHttpHooks};
 
 use super::log::{Log, LogLevel};
-use crate::network::outgoing_http::{MAX_CONCURRENT_REQUESTS, OutgoingHttp, RequestError};
-use larder_model::trace::TraceContext;
+use crate::network::outgoing_http::{
+    MAX_CONCURRENT_REQUESTS, OutgoingHttp, RequestError, request_error,
+};
+use larder_model::policy::Permit;
 
 /// Implements wasi:http with [`OutgoingHttp`].
 pub(super) struct HttpHooks {
     outgoing_http: Arc<OutgoingHttp>,
     log: Log,
-    trace: Option<TraceContext>,
-    /// One permit for each request until its response was read or dropped. None until the first request.
-    permits: Option<Arc<Semaphore>>,
+    /// The permission for the current call.
+    permit: Permit,
+    /// One slot for each request until its response was read or dropped. None until the first request.
+    slots: Option<Arc<Semaphore>>,
 }
 
 impl HttpHooks {
-    pub(super) fn new(
-        outgoing_http: Arc<OutgoingHttp>,
-        log: Log,
-        trace: Option<TraceContext>,
-    ) -> Self {
+    pub(super) fn new(outgoing_http: Arc<OutgoingHttp>, log: Log, permit: Permit) -> Self {
         Self {
             outgoing_http,
             log,
-            trace,
-            permits: None,
+            permit,
+            slots: None,
         }
     }
 
-    /// Sets the trace context for the following requests.
-    pub(super) fn set_trace(&mut self, trace: Option<TraceContext>) {
-        self.trace = trace;
+    /// Sets the call to which the following requests belong.
+    pub(super) fn begin_call(&mut self, permit: Permit) {
+        self.permit = permit;
     }
 
-    fn take_permit(&mut self) -> Option<OwnedSemaphorePermit> {
-        let permits = self
-            .permits
+    fn take_slot(&mut self) -> Option<OwnedSemaphorePermit> {
+        let slots = self
+            .slots
             .get_or_insert_with(|| Arc::new(Semaphore::new(MAX_CONCURRENT_REQUESTS)));
-        permits.clone().try_acquire_owned().ok()
-    }
-
-    /// Adds the trace context to the headers of a request, unless the guest has already set it.
-    fn add_trace_headers(&self, headers: &mut http::HeaderMap) {
-        let trace = self
-            .trace
-            .as_ref()
-            .filter(|_| !headers.contains_key("traceparent"));
-        for (name, value) in trace.into_iter().flat_map(TraceContext::headers) {
-            if let Ok(value) = http::HeaderValue::from_str(value) {
-                headers.insert(name, value);
-            }
-        }
+        slots.clone().try_acquire_owned().ok()
     }
 }
 
@@ -80,21 +66,21 @@ impl WasiHttpHooks for HttpHooks {
     ) -> Box<dyn Future<Output = Result<WasiResponse, WasiError>> + Send> {
         let outgoing_http = self.outgoing_http.clone();
         let log = self.log.clone();
-        let permit = self.take_permit();
-        let mut request = request;
-        self.add_trace_headers(request.headers_mut());
+        let slot = self.take_slot();
+        let permit = self.permit.clone();
         Box::new(async move {
-            let permit = permit.ok_or_else(|| too_many_requests(&log))?;
+            let slot = slot.ok_or_else(|| too_many_requests(&log))?;
             let timeouts = Timeouts::new(options);
             let request = request.map(|body| reqwest::Body::wrap_stream(body.into_data_stream()));
-            let response =
-                timeout(timeouts.head, outgoing_http.send(request, timeouts.connect)).await;
+            let response = outgoing_http.send(request, timeouts.connect, &permit);
+            let response = timeout(timeouts.head, response).await;
             let response = response.map_err(|_| WasiError::ConnectionReadTimeout)?;
             let response = response.map_err(|error| to_wasi(error, &log))?;
             let limit = usize::try_from(outgoing_http.body_limit).unwrap_or(usize::MAX);
             let response = response.map(|body| {
-                let body = Limited::new(body, limit).map_err(|error| body_error(error.as_ref()));
-                with_permit(body.boxed_unsync(), timeouts.between_bytes, permit)
+                let body = Limited::new(body, limit);
+                let body = body.map_err(move |error| body_error(error.as_ref(), &log));
+                with_slot(body.boxed_unsync(), timeouts.between_bytes, slot)
             });
             let done: Box<dyn Future<Output = _> + Send> = Box::new(std::future::ready(Ok(())));
             Ok((response, done))
@@ -131,12 +117,12 @@ impl Timeouts {
     }
 }
 
-/// Returns a body that holds a permit, and that fails if its next bytes do not arrive in time.
-fn with_permit(body: WasiBody, between_bytes: Duration, permit: OwnedSemaphorePermit) -> WasiBody {
-    let frames = stream::unfold((body, permit), move |(mut body, permit)| async move {
+/// Returns a body that holds a slot, and that fails if its next bytes do not arrive in time.
+fn with_slot(body: WasiBody, between_bytes: Duration, slot: OwnedSemaphorePermit) -> WasiBody {
+    let frames = stream::unfold((body, slot), move |(mut body, slot)| async move {
         let frame = timeout(between_bytes, body.frame()).await;
         let frame = frame.unwrap_or(Some(Err(WasiError::ConnectionReadTimeout)))?;
-        Some((frame, (body, permit)))
+        Some((frame, (body, slot)))
     });
     StreamBody::new(frames).boxed_unsync()
 }
@@ -161,9 +147,12 @@ fn to_wasi(error: RequestError, log: &Log) -> WasiError {
     }
 }
 
-fn body_error(error: &(dyn std::error::Error + Send + Sync + 'static)) -> WasiError {
+fn body_error(error: &(dyn std::error::Error + Send + Sync + 'static), log: &Log) -> WasiError {
     if error.is::<http_body_util::LengthLimitError>() {
         return WasiError::HttpResponseBodySize(None);
     }
-    WasiError::InternalError(Some(error.to_string()))
+    match error.downcast_ref() {
+        Some(error) => to_wasi(request_error(error), log),
+        None => WasiError::InternalError(Some(error.to_string())),
+    }
 }

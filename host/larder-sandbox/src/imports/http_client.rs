@@ -6,10 +6,10 @@ use futures_util::future::join_all;
 
 use crate::bindings::larder::provider::http_client::{Failure, Host, Request, Response};
 use crate::guest::state::GuestState;
+use crate::guest_config::Lease;
 use crate::network::outgoing_http::{
-    BodyBudget, FetchRequest, MAX_CONCURRENT_REQUESTS, OutgoingHttp, RequestError,
+    BodyBudget, FetchRequest, MAX_CONCURRENT_REQUESTS, RequestError,
 };
-use larder_model::trace::TraceContext;
 use larder_runtime::memory_budget::MemoryUse;
 
 /// The message for a guest if a body does not fit into the memory budget.
@@ -17,10 +17,9 @@ const NO_MEMORY: &str = "the server has no memory for the body at the moment (`s
 
 impl Host for GuestState {
     async fn send(&mut self, request: Request) -> wasmtime::Result<Result<Response, Failure>> {
-        let outgoing_http = self.lease.outgoing_http.clone();
+        let lease = self.lease.clone();
         let budget = self.body_budget();
-        let trace = self.lease.permit.trace();
-        Ok(Box::pin(fetch(&outgoing_http, request, trace, &budget)).await)
+        Ok(Box::pin(fetch(&lease, request, &budget)).await)
     }
 
     async fn send_all(
@@ -35,11 +34,10 @@ impl Host for GuestState {
                 .map(|_| Err(Failure::Denied(why.clone())))
                 .collect());
         }
-        let outgoing_http = self.lease.outgoing_http.clone();
+        let lease = self.lease.clone();
         // The host holds all responses at the same time, so they share one limit.
         let budget = self.body_budget();
-        let trace = self.lease.permit.trace();
-        let fetch = |request| Box::pin(fetch(&outgoing_http, request, trace, &budget));
+        let fetch = |request| Box::pin(fetch(&lease, request, &budget));
         Ok(join_all(requests.into_iter().map(fetch)).await)
     }
 }
@@ -53,39 +51,16 @@ impl GuestState {
     }
 }
 
-async fn fetch(
-    outgoing_http: &OutgoingHttp,
-    request: Request,
-    trace: Option<&TraceContext>,
-    budget: &BodyBudget,
-) -> Result<Response, Failure> {
-    let Request {
-        method,
-        url,
-        mut headers,
-        body,
-        timeout_ms,
-    } = request;
-    if let Some(trace) = trace
-        && !headers
-            .iter()
-            .any(|(name, _)| name.eq_ignore_ascii_case("traceparent"))
-    {
-        headers.extend(
-            trace
-                .headers()
-                .map(|(name, value)| (name.to_owned(), value.to_owned())),
-        );
-    }
-    let timeout = timeout_ms.map(Duration::from_millis);
+async fn fetch(lease: &Lease, request: Request, budget: &BodyBudget) -> Result<Response, Failure> {
     let request = FetchRequest {
-        method: &method,
-        url: &url,
-        headers,
-        body,
-        timeout,
+        method: &request.method,
+        url: &request.url,
+        headers: request.headers,
+        body: request.body,
+        timeout: request.timeout_ms.map(Duration::from_millis),
     };
-    let response = outgoing_http.fetch(request, budget).await;
+    let outgoing_http = &lease.outgoing_http;
+    let response = outgoing_http.fetch(request, &lease.permit, budget).await;
     response
         .map(|(status, headers, body)| Response {
             status,

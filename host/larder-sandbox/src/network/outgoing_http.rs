@@ -1,11 +1,17 @@
 //! Outgoing HTTP requests of guests, for both `http-client` and wasi:http. A request is checked by method, scheme, host
 //! and port. Its host name is resolved once, every address is checked, and connections are opened only to checked
-//! addresses. Redirects are returned to the guest, which has to send a new request.
+//! addresses. Redirects are returned to the guest, which has to send a new request. If the rule of a request has a
+//! credential, the host adds it after the checks, and removes it from what the guest gets.
 
 mod body_budget;
+mod body_check;
 mod connect_timeout;
+mod credential;
+mod response_check;
+mod rules;
+mod secret_forms;
+mod use_record;
 
-use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -14,11 +20,18 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
 pub(crate) use self::body_budget::BodyBudget;
 use self::body_budget::Reservation;
+use self::body_check::SecretInResponse;
 use self::connect_timeout::{ConnectTimedOut, ConnectTimeoutLayer, with_connect_timeout};
+use self::response_check::ResponseCheck;
+use self::rules::RequestTarget;
+pub(crate) use self::use_record::CredentialUser;
+use self::use_record::UseRecord;
 use super::dns::DnsLookups;
 use super::resolved_addresses::{NetworkScope, PrivateAddress};
-use larder_model::policy::{Grant, HostRule};
+use larder_model::policy::{CredentialStore, Grant, HostAuth, HostRule, Permit};
+use larder_model::trace::TraceContext;
 use larder_runtime::deadline::with_deadline;
+use larder_runtime::metrics::CredentialOutcome;
 
 /// Maximum number of requests of one guest at the same time, for each of `send-all` and wasi:http.
 pub(crate) const MAX_CONCURRENT_REQUESTS: usize = 32;
@@ -29,6 +42,8 @@ pub(crate) struct OutgoingHttp {
     timeout: Duration,
     pub(crate) body_limit: u64,
     lookups: Arc<DnsLookups>,
+    credentials: CredentialStore,
+    user: Arc<CredentialUser>,
     /// One client per [`NetworkScope`], so that a connection to a private address is never used for a request that may
     /// only reach public addresses.
     clients: [OnceLock<Result<reqwest::Client, String>>; 2],
@@ -60,12 +75,19 @@ type FullResponse = (u16, Vec<(String, String)>, Vec<u8>);
 
 impl OutgoingHttp {
     /// Creates a client for the hosts that a grant names.
-    pub(crate) fn new(grant: &Grant, lookups: Arc<DnsLookups>) -> Self {
+    pub(crate) fn new(
+        grant: &Grant,
+        lookups: Arc<DnsLookups>,
+        credentials: CredentialStore,
+        user: CredentialUser,
+    ) -> Self {
         Self {
             rules: grant.hosts.clone().into(),
             timeout: grant.limits.timeout,
             body_limit: grant.limits.http_body,
             lookups,
+            credentials,
+            user: Arc::new(user),
             clients: [OnceLock::new(), OnceLock::new()],
         }
     }
@@ -74,19 +96,21 @@ impl OutgoingHttp {
     pub(crate) async fn fetch(
         &self,
         request: FetchRequest<'_>,
+        permit: &Permit,
         budget: &BodyBudget,
     ) -> Result<FullResponse, RequestError> {
         let Some(timeout) = request.timeout else {
-            return self.exchange(request, budget).await;
+            return self.exchange(request, permit, budget).await;
         };
         let deadline = Instant::now() + timeout.min(self.timeout);
-        let response = with_deadline(|| deadline, self.exchange(request, budget)).await;
+        let response = with_deadline(|| deadline, self.exchange(request, permit, budget)).await;
         response.unwrap_or(Err(RequestError::TimedOut))
     }
 
     async fn exchange(
         &self,
         request: FetchRequest<'_>,
+        permit: &Permit,
         budget: &BodyBudget,
     ) -> Result<FullResponse, RequestError> {
         let FetchRequest {
@@ -105,7 +129,7 @@ impl OutgoingHttp {
         let request = request
             .body(reqwest::Body::from(body))
             .map_err(|error| RequestError::Unreachable(format!("invalid request: {error}")))?;
-        let (parts, body) = self.send(request, None).await?.into_parts();
+        let (parts, body) = self.send(request, None, permit).await?.into_parts();
         let body = read_body(body, budget).await?;
         let headers = parts.headers.iter().map(|(name, value)| {
             (
@@ -122,10 +146,49 @@ impl OutgoingHttp {
         &self,
         request: http::Request<reqwest::Body>,
         connect_timeout: Option<Duration>,
+        permit: &Permit,
     ) -> Result<http::Response<reqwest::Body>, RequestError> {
-        let request = reqwest::Request::try_from(request)
+        let mut request = reqwest::Request::try_from(request)
             .map_err(|error| RequestError::Unreachable(format!("invalid URL: {error}")))?;
-        let scope = check(&self.rules, request.method().as_str(), request.url())?;
+        let access = RequestTarget::of(&request).check(&self.rules)?;
+        add_trace_context(request.headers_mut(), permit.trace());
+        let Some(auth) = access.auth else {
+            return self.execute(request, access.scope, connect_timeout).await;
+        };
+        let check = self.add_credential(auth, &mut request, permit)?;
+        let result = self.execute(request, access.scope, connect_timeout).await;
+        check.apply(result)
+    }
+
+    /// Adds the current value of a secret to a request.
+    fn add_credential(
+        &self,
+        auth: &HostAuth,
+        request: &mut reqwest::Request,
+        permit: &Permit,
+    ) -> Result<ResponseCheck, RequestError> {
+        let origin = RequestTarget::of(request).origin();
+        let record = UseRecord::new(&self.user, permit, &auth.secret, origin);
+        let credential = self.credentials.get(&self.user.team, &auth.secret);
+        match credential::add(auth, credential, request) {
+            Ok(forms) => Ok(ResponseCheck {
+                forms,
+                pending: record.begin(),
+            }),
+            Err(why) => {
+                record.add(CredentialOutcome::Denied);
+                Err(RequestError::Denied(why))
+            }
+        }
+    }
+
+    /// Sends a request to the addresses of its host that are in this scope.
+    async fn execute(
+        &self,
+        request: reqwest::Request,
+        scope: NetworkScope,
+        connect_timeout: Option<Duration>,
+    ) -> Result<http::Response<reqwest::Body>, RequestError> {
         let client = self.clients[scope as usize]
             .get_or_init(|| self.client(scope))
             .as_ref();
@@ -163,6 +226,18 @@ async fn read_body(mut body: reqwest::Body, budget: &BodyBudget) -> Result<Vec<u
     Ok(bytes)
 }
 
+/// Adds the trace context of the call, unless the guest has already set it.
+fn add_trace_context(headers: &mut http::HeaderMap, trace: Option<&TraceContext>) {
+    if headers.contains_key("traceparent") {
+        return;
+    }
+    for (name, value) in trace.into_iter().flat_map(TraceContext::headers) {
+        if let Ok(value) = http::HeaderValue::from_str(value) {
+            headers.insert(name, value);
+        }
+    }
+}
+
 /// Whether a header belongs to the connection. The HTTP client sets such headers, not the guest.
 fn is_hop_header(name: &str) -> bool {
     [
@@ -179,51 +254,16 @@ fn is_hop_header(name: &str) -> bool {
     .any(|hop| name.eq_ignore_ascii_case(hop))
 }
 
-/// Checks that a rule allows a request, and returns which addresses it may reach. A rule with `private` applies only to
-/// the requests that the rule itself covers, also if another rule has the same host. The URL is checked in its parsed
-/// form, and the connection uses the same parsed form.
-fn check(
-    rules: &[HostRule],
-    method: &str,
-    url: &reqwest::Url,
-) -> Result<NetworkScope, RequestError> {
-    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
-    let port = url.port_or_known_default().unwrap_or_default();
-    let is_address = host.parse::<IpAddr>().is_ok();
-    let scope = rules
-        .iter()
-        .filter(|rule| !is_address || rule.host.trim_matches(['[', ']']) == host)
-        .filter(|rule| {
-            rule.allows(
-                method,
-                url.scheme(),
-                if is_address { &rule.host } else { host },
-                port,
-            )
-        })
-        .map(|rule| NetworkScope::of_rule(rule.private))
-        .max_by_key(|scope| *scope as usize);
-    if let Some(scope) = scope {
-        return Ok(scope);
-    }
-    let origin = url.origin().ascii_serialization();
-    // Without `methods`, a rule allows only read requests.
-    let rule = match method {
-        "GET" | "HEAD" => format!("\"{origin}\""),
-        _ => format!("{{ host = \"{origin}\", methods = [\"{method}\"] }}"),
-    };
-    let hint = format!("its operator can allow it with `hosts = [{rule}]`");
-    Err(RequestError::Denied(format!(
-        "{method} to {origin} is not granted; {hint}"
-    )))
-}
-
-fn request_error(error: &reqwest::Error) -> RequestError {
+/// Returns why a request failed, or why its response cannot be read.
+pub(crate) fn request_error(error: &reqwest::Error) -> RequestError {
     let mut cause: Option<&dyn std::error::Error> = Some(error);
     let mut last = String::new();
     while let Some(error) = cause {
         if let Some(private_address) = error.downcast_ref::<PrivateAddress>() {
             return RequestError::Denied(private_address.to_string());
+        }
+        if let Some(in_response) = error.downcast_ref::<SecretInResponse>() {
+            return RequestError::Denied(in_response.to_string());
         }
         if error.is::<ConnectTimedOut>() {
             return RequestError::TimedOut;
@@ -254,88 +294,5 @@ impl Resolve for Resolver {
             let allowed = scope.check(&name, found)?;
             Ok(Box::new(allowed.into_iter()) as Addrs)
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn rule(host: &str, scheme: Option<&str>, port: Option<u16>) -> HostRule {
-        HostRule {
-            scheme: scheme.map(Into::into),
-            host: host.into(),
-            port,
-            methods: None,
-            private: false,
-        }
-    }
-
-    fn allows(rule: HostRule, url: &str) -> bool {
-        check(&[rule], "GET", &reqwest::Url::parse(url).unwrap()).is_ok()
-    }
-
-    #[test]
-    fn an_ip_address_needs_a_rule_of_its_own() {
-        assert!(allows(
-            rule("127.0.0.1", Some("http"), Some(8080)),
-            "http://127.0.0.1:8080/x"
-        ));
-        assert!(allows(rule("[::1]", Some("http"), None), "http://[::1]/"));
-        assert!(!allows(
-            rule("*.0.0.1", Some("http"), None),
-            "http://127.0.0.1/"
-        ));
-        assert!(!allows(
-            rule("localhost", Some("http"), None),
-            "http://127.0.0.1/"
-        ));
-    }
-
-    #[test]
-    fn normalizes_other_notations_of_an_address() {
-        for url in ["http://0x7f.1/", "http://2130706433/", "http://127.1/"] {
-            assert!(allows(rule("127.0.0.1", Some("http"), None), url), "{url}");
-            assert!(!allows(rule("0x7f.1", Some("http"), None), url), "{url}");
-        }
-    }
-
-    #[test]
-    fn a_private_rule_applies_only_to_requests_that_it_covers() {
-        let private = HostRule {
-            private: true,
-            ..rule("*.example.com", Some("http"), Some(8080))
-        };
-        let rules = [private, rule("api.example.com", None, None)];
-        let scope = |url: &str| check(&rules, "GET", &reqwest::Url::parse(url).unwrap());
-        assert_eq!(
-            scope("http://api.example.com:8080/"),
-            Ok(NetworkScope::Private)
-        );
-        assert_eq!(scope("https://api.example.com/"), Ok(NetworkScope::Public));
-        assert!(scope("https://other.example.com/").is_err());
-        let both = [
-            rule("a.example", None, None),
-            HostRule {
-                private: true,
-                ..rule("a.example", None, None)
-            },
-        ];
-        assert_eq!(
-            check(
-                &both,
-                "GET",
-                &reqwest::Url::parse("https://a.example/").unwrap()
-            ),
-            Ok(NetworkScope::Private)
-        );
-    }
-
-    #[test]
-    fn the_user_info_of_a_url_is_not_its_host() {
-        assert!(!allows(
-            rule("api.example.com", None, None),
-            "https://api.example.com@evil.net/"
-        ));
     }
 }

@@ -18,6 +18,7 @@ use larder_core::gateway::Gateway;
 use larder_core::telemetry::Telemetry;
 use larder_mcp::Endpoint;
 use larder_mcp::auth::Authenticator;
+use larder_model::policy::CredentialStore;
 use larder_runtime::drain::{Drain, SupervisedTask};
 use larder_runtime::health::{Health, Impact};
 use larder_runtime::history::{Event, EventKind};
@@ -38,6 +39,7 @@ pub(super) struct ReloadableParts {
     pub(super) telemetry: Telemetry,
     pub(super) audit: AuditLog,
     pub(super) shares: Shares,
+    pub(super) credentials: CredentialStore,
     pub(super) metrics: Metrics,
     pub(super) teams: Arc<RunningTeams>,
     pub(super) critical_tasks: CriticalTasks,
@@ -281,6 +283,8 @@ impl Reloader {
     /// Applies a configuration. Each part receives everything that concerns it, and takes what it can change.
     fn apply(&self, config: &Config) {
         let parts = &self.parts;
+        // Before the teams: a revision that is loaded now must find the credentials of its grant.
+        parts.credentials.set(config.credentials());
         let changes = parts.teams.set(&config.teams);
         if !changes.is_empty() {
             let shares = parts.shares.teams(config.teams.keys());

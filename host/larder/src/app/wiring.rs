@@ -68,6 +68,7 @@ impl App {
             telemetry,
             audit: common.audit,
             shares: common.sandbox.shares().clone(),
+            credentials: common.sandbox.credentials().clone(),
             metrics: common.metrics.clone(),
             teams: teams.clone(),
             critical_tasks: critical_tasks.clone(),
@@ -262,6 +263,7 @@ impl CommonParts {
 
 fn start_sandbox(config: &Config, drain: &Drain) -> Result<Arc<Sandbox>, RunError> {
     let sandbox = Arc::new(Sandbox::new(&config.sandbox, drain)?);
+    sandbox.credentials().set(config.credentials());
     drain.spawn(sweep_cache_later(sandbox.clone(), drain.clone()));
     sandbox.memory_budget().set_team_count(config.teams.len());
     Ok(sandbox)

@@ -123,7 +123,10 @@ async fn examine(
     }
     let mut findings = Findings::default();
     for team in config.teams.values() {
-        findings.grants.extend(grants::of_team(team)?);
+        let reports = grants::of_team(team)?;
+        let secrets = grants::secrets_in_guests(team, &reports);
+        findings.warnings.extend(secrets);
+        findings.grants.extend(reports);
     }
     findings.add_configuration(&config);
     if is_online {

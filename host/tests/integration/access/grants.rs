@@ -372,6 +372,7 @@ fn rule(host: &str, port: u16) -> HostRule {
         port: Some(port),
         methods: None,
         private: false,
+        auth: None,
     }
 }
 

@@ -95,6 +95,7 @@ async fn passes_the_trace_context_to_outgoing_requests() {
                 port,
                 methods: None,
                 private: true,
+                auth: None,
             }];
         }))
         .await;

@@ -107,6 +107,7 @@ async fn server(upstream: &Upstream, change: impl FnOnce(&mut Limits)) -> TestSe
         port: Some(upstream.port),
         methods: None,
         private: false,
+        auth: None,
     };
     let builder = TestServer::builder("net sleep").provider("net", |grant, _| {
         grant.hosts = vec![rule("http"), rule("https")];

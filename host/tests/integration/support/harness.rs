@@ -17,7 +17,10 @@ use larder_core::replicas::{Single, TeamReplicas};
 use larder_core::source::{Folder, Source};
 use larder_key_value::{KeyValueStore, database_path};
 use larder_model::name::{ProviderName, TeamName, Teams};
-use larder_model::policy::{ApprovalMode, Bounds, Ceiling, Grant, Quota, QuotaUsage};
+use larder_model::policy::{
+    ApprovalMode, Bounds, Ceiling, Credential, CredentialStore, Grant, HostRule, Quota, QuotaUsage,
+    Secret, SecretHosts, TeamCredentials,
+};
 use larder_model::resource::{Body, Call, Caller, ReadResult};
 use larder_model::uri::Uri;
 use larder_provider::{GrantSources, ProviderParts, SignalSender};
@@ -111,6 +114,7 @@ pub(crate) struct TestServerBuilder {
     compiler: CompilerConfig,
     quota: Option<Quota>,
     ceiling: Ceiling,
+    credentials: TeamCredentials,
     trust: Trust,
     requires_settings: bool,
     resource_tools: bool,
@@ -136,6 +140,8 @@ pub(crate) struct TestServer {
     /// The plugins folder: `folder` itself, or a path in it.
     pub(crate) plugins: PathBuf,
     pub(crate) drain: Drain,
+    /// The secrets that the host adds to requests.
+    pub(crate) credentials: CredentialStore,
 }
 
 fn same_page_size(size: u32) -> PageSize {
@@ -222,7 +228,11 @@ pub(crate) fn provider_parts(
 
 /// A call by a caller of the default team without a name.
 pub(crate) fn anonymous_call() -> Arc<Call> {
-    let teams = Teams::default_team();
+    call_of(Teams::default_team())
+}
+
+/// A call by a caller of these teams without a name.
+pub(crate) fn call_of(teams: Teams) -> Arc<Call> {
     Arc::new(Call::from_caller(Caller {
         subject: None,
         issuer: None,
@@ -264,6 +274,7 @@ impl TestServer {
             compiler: sandbox_config().compiler,
             quota: None,
             ceiling: Ceiling::default(),
+            credentials: TeamCredentials::new(),
             trust: Trust::default(),
             requires_settings: false,
             resource_tools: false,

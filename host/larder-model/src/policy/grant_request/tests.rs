@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::policy::FunctionResource;
+use crate::policy::{CredentialPlacement, FunctionResource, HostAuth};
 
 fn dir(host: &str, guest: &str) -> Dir {
     Dir {
@@ -22,6 +22,7 @@ fn rule(host: &str, methods: Option<&[&str]>) -> HostRule {
         port: None,
         methods,
         private: false,
+        auth: None,
     }
 }
 
@@ -47,6 +48,14 @@ fn request() -> GrantRequest {
             HostRule {
                 scheme: Some("http".into()),
                 ..rule("x.example", Some(&["POST", "GET"]))
+            },
+            HostRule {
+                auth: Some(HostAuth {
+                    secret: "key".into(),
+                    placement: CredentialPlacement::Basic { user: "a b".into() },
+                    plain_http: true,
+                }),
+                ..rule("y.example", None)
             },
         ],
         env: [
@@ -98,6 +107,7 @@ fn each_request_is_one_line() {
         "http http://x.example GET,POST",
         "http https://*.example.org:8443 *, private",
         "http https://api.example.com GET,HEAD",
+        "http https://y.example GET,HEAD, basic \"a b\" with secret key, plain http",
         "key-value caller",
         "key-value shared",
         "prompts",
@@ -162,7 +172,7 @@ fn the_operators_grant_has_precedence() {
         .map(|dir| dir.host.to_str().unwrap())
         .collect();
     assert_eq!(docs, ["/other", "/srv/a b"]);
-    assert_eq!(grant.hosts.len(), 3);
+    assert_eq!(grant.hosts.len(), 4);
     assert_eq!(grant.limits, operator.limits);
     assert_eq!(grant.functions, functions("get-other"));
 }

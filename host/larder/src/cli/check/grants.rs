@@ -100,6 +100,36 @@ pub(in crate::cli) fn of_copied_file(
     Ok(Some(report).filter(|report| !report.is_empty()))
 }
 
+/// Returns a warning for each secret that enters a guest, where it can be read and sent to others.
+pub(super) fn secrets_in_guests(team: &Team, reports: &[GrantReport]) -> BTreeSet<String> {
+    let config = &team.reconcile;
+    let name_of_team = team.quota.is_some().then(|| config.team.to_string());
+    let builtin = config
+        .providers
+        .iter()
+        .filter(|(name, _)| team.builtin.contains_key(*name));
+    let of_builtin = builtin.flat_map(|(name, provider)| {
+        let lines = grant_lines(&config.ceiling.cap(&provider.grant).allowed);
+        let name = full_name(name_of_team.as_deref(), name.as_str());
+        lines.into_iter().map(move |line| (name.clone(), line))
+    });
+    let of_reports = reports.iter().flat_map(|report| {
+        let lines = report.allowed.iter();
+        lines.map(|line| (report.name(), line.clone()))
+    });
+    of_builtin
+        .chain(of_reports)
+        .filter_map(|(name, line)| Some(secret_in_guest(&name, line.strip_prefix("secret ")?)))
+        .collect()
+}
+
+fn secret_in_guest(name: &str, secret: &str) -> String {
+    format!(
+        "{name}: the secret {secret} enters the provider, which can pass it on; if it is for HTTP requests, set `hosts` \
+         in its [secret] section, and `auth` in `hosts` of the provider instead of `secrets`"
+    )
+}
+
 fn of_provider(
     config: &Config,
     name: &ProviderName,
@@ -227,7 +257,10 @@ impl GrantReport {
                     "{name} exceeds [team.{team}.ceiling]: raise the ceiling, or remove the grant or the request"
                 ),
                 None => {
-                    format!("{name} requests a secret that is not configured: add [secret.NAME]")
+                    format!(
+                        "{name} requests a secret that is not configured, or for a host that it may not be sent to: \
+                         add [secret.NAME], or `hosts` in it"
+                    )
                 }
             });
         }

@@ -179,6 +179,7 @@ impl Counter {
             port: Some(self.port),
             methods: Some(vec!["POST".into()]),
             private: true,
+            auth: None,
         };
         let builder = builder.setting("hostile_tools", "counter", &self.url());
         builder.provider("hostile_tools", |grant, _| grant.hosts = vec![rule])

@@ -115,6 +115,7 @@ async fn fetchers_need_a_grant() {
             port: Some(port),
             methods: None,
             private: true,
+            auth: None,
         });
     });
     let server = HttpTestServer::from_builder(granted).await;

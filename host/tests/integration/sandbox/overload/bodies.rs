@@ -122,6 +122,7 @@ async fn with_upstream(port: u16, memory: usize) -> Arc<HttpTestServer> {
                     port: Some(port),
                     methods: None,
                     private: false,
+                    auth: None,
                 }];
                 grant.limits.timeout = Duration::from_secs(60);
                 grant.limits.http_body = 64 << 20;

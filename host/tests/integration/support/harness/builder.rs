@@ -23,6 +23,23 @@ impl TestServerBuilder {
         self
     }
 
+    /// Adds a secret that the host may send to the hosts of these rules.
+    pub(crate) fn credential(
+        mut self,
+        name: &str,
+        value: &str,
+        rules: impl IntoIterator<Item = HostRule>,
+    ) -> Self {
+        let hosts = SecretHosts::new(rules);
+        let credential = Credential {
+            secret: Secret::new(value),
+            hosts: hosts.clone(),
+        };
+        self.ceiling.credentials.insert(name.to_owned(), hosts);
+        self.credentials.insert(name.to_owned(), credential);
+        self
+    }
+
     /// Sets which signers are trusted.
     pub(crate) fn trust(mut self, rule: Rule) -> Self {
         self.trust = Trust::new([rule]);
@@ -181,6 +198,8 @@ impl TestServerBuilder {
             ..sandbox_config()
         };
         let sandbox = Arc::new(Sandbox::new(&sandbox_config, &drain).unwrap());
+        let credentials = sandbox.credentials().clone();
+        credentials.set([(self.team.clone(), self.credentials)].into());
         let (metrics, memory) = (sandbox.metrics().clone(), sandbox.memory_budget().clone());
         let (writer, reader) = catalog::catalog(self.team.clone(), 100, metrics.events().clone());
         let name = self.team.clone();
@@ -254,6 +273,7 @@ impl TestServerBuilder {
             folder,
             plugins,
             drain,
+            credentials,
         }
     }
 }
