@@ -15,6 +15,7 @@ mod changes;
 mod cluster;
 mod folder;
 mod observability;
+mod other_systems;
 mod overrides;
 mod own_files;
 mod team;
