@@ -3,6 +3,8 @@
 pub(crate) mod archive;
 pub(crate) mod container;
 pub(crate) mod crates;
+pub(crate) mod deb;
+pub(crate) mod homebrew;
 pub(crate) mod kubernetes;
 pub(crate) mod man;
 pub(crate) mod mcpb;
