@@ -10,6 +10,7 @@ pub(crate) mod man;
 pub(crate) mod mcpb;
 pub(crate) mod monitoring;
 pub(crate) mod proxy;
+pub(crate) mod registries;
 mod stdio;
 pub(crate) mod systemd;
 pub(crate) mod wrappers;

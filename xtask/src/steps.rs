@@ -53,6 +53,7 @@ pub(crate) const STEPS: &[Step] = steps![
     Light "packaging-deb", "the package for Debian, installed and removed by dpkg", ["plugins", "host"], packaging::deb::check;
     Light "packaging-homebrew", "the formula for Homebrew, read by Ruby", ["plugins", "host"], packaging::homebrew::check;
     Light "packaging-wrappers", "the packages for npx and uvx, installed from files", ["plugins", "host"], packaging::wrappers::check;
+    Light "packaging-registries", "npx and uvx, with packages that were published to registries of this machine", ["plugins", "host"], packaging::registries::check;
     Light "packaging-mcpb", "the bundle for Claude Desktop, unpacked with the official tool", ["plugins", "host"], packaging::mcpb::check;
     Light "packaging-proxy", "the example for nginx, with TLS and streams", ["plugins", "host"], packaging::proxy::check;
     Light "packaging-man", "the manual pages", ["host"], packaging::man::check;
