@@ -1,14 +1,16 @@
 //! `cargo xtask dist`: archives of a release in `target/archives`, with the program, manual pages, completions,
-//! components, licences, an SBOM and checksums; and the packages for npm, PyPI and MCPB. Two runs from the same commit in
-//! the same folder give the same digests.
+//! licences, an SBOM and checksums; an archive with the components; and the packages for npm, PyPI, MCPB, Debian and
+//! Homebrew. Two runs from the same commit in the same folder give the same digests.
 
+pub(crate) mod archive;
+pub(crate) mod deb;
 mod dependencies;
+pub(crate) mod homebrew;
 pub(crate) mod mcpb;
 mod server_json;
 pub(crate) mod targets;
 pub(crate) mod wrappers;
 
-use std::env::consts::OS;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -16,12 +18,15 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
 
+use self::archive::{Compression, time_of_commit};
 use self::targets::{TARGETS, Target};
 use crate::run::{Output, cargo, command, root, stdout_of, target};
 use crate::tools;
 
 /// The profile of published programs.
 pub(crate) const PROFILE: &str = "dist";
+/// The maximum size of the archive with a program in bytes.
+const MAX_ARCHIVE_SIZE: u64 = 22_000_000;
 const CHECKSUMS: &str = "SHA256SUMS";
 const SERVER_JSON: &str = "server.json";
 const SHELLS: [&str; 5] = ["bash", "elvish", "fish", "powershell", "zsh"];
@@ -41,6 +46,7 @@ pub(crate) fn run() -> Result<()> {
         built += 1;
     }
     ensure!(built > 0, "no target is installed");
+    pack_components(&output, &out, Compression::Best)?;
     finish()
 }
 
@@ -52,11 +58,26 @@ pub(crate) fn finish() -> Result<()> {
     checksums(&out, &files(&out)?)?;
     let sums = fs::read_to_string(out.join(CHECKSUMS))?;
     let repository = repository();
-    if repository.is_none() {
-        println!("server.json has no bundles: GITHUB_REPOSITORY (OWNER/NAME) is not set");
-    }
     let entry = server_json::entry(&sums, repository.as_deref())?;
-    Ok(fs::write(out.join(SERVER_JSON), format!("{entry:#}\n"))?)
+    fs::write(out.join(SERVER_JSON), format!("{entry:#}\n"))?;
+    let Some(repository) = repository else {
+        println!(
+            "server.json has no bundles, and there is no formula: GITHUB_REPOSITORY (OWNER/NAME) is not set"
+        );
+        return Ok(());
+    };
+    write_formula(&out, &sums, &repository)
+}
+
+/// Writes the formula for Homebrew if the archives of all targets are here.
+fn write_formula(out: &Path, sums: &str, repository: &str) -> Result<()> {
+    let version = wrappers::VERSION;
+    let release = format!("https://github.com/{repository}/releases/download/v{version}");
+    match homebrew::formula(sums, &release) {
+        Ok(formula) => fs::write(out.join(homebrew::FILE), formula)?,
+        Err(error) => println!("there is no formula for Homebrew: {error}"),
+    }
+    Ok(())
 }
 
 /// The repository on GitHub that has the release, which GitHub's runners name.
@@ -71,7 +92,8 @@ fn repository() -> Option<String> {
 /// Packs the archive of a target, and the packages that contain its program.
 fn pack_target(output: &Output, target: &Target, out: &Path) -> Result<()> {
     let program = build(output, target)?;
-    pack(output, &program, target.triple, out)?;
+    let archive = pack(output, &program, target.triple, out, Compression::Best)?;
+    check_size(&archive)?;
     let Some(platform) = &target.platform else {
         return Ok(());
     };
@@ -79,6 +101,19 @@ fn pack_target(output: &Output, target: &Target, out: &Path) -> Result<()> {
     wrappers::pack_program(output, &staged, platform, out)?;
     wrappers::pack_wheel(output, &staged, platform, out)?;
     mcpb::pack(output, &staged, platform, out)?;
+    if let Some(architecture) = platform.debian {
+        deb::pack(output, &staged, architecture, out, Compression::Best)?;
+    }
+    Ok(())
+}
+
+fn check_size(archive: &Path) -> Result<()> {
+    let size = fs::metadata(archive)?.len();
+    ensure!(
+        size <= MAX_ARCHIVE_SIZE,
+        "{} has {size} bytes, and may have {MAX_ARCHIVE_SIZE}",
+        archive.display()
+    );
     Ok(())
 }
 
@@ -122,7 +157,13 @@ fn build(output: &Output, of: &Target) -> Result<PathBuf> {
 }
 
 /// Packs a program with all files that belong to it. Returns the archive.
-pub(crate) fn pack(output: &Output, program: &Path, triple: &str, out: &Path) -> Result<PathBuf> {
+pub(crate) fn pack(
+    output: &Output,
+    program: &Path,
+    triple: &str,
+    out: &Path,
+    compression: Compression,
+) -> Result<PathBuf> {
     let name = archive_name(triple);
     let staged = empty_folder(&out.join(&name))?;
     copy(program, &staged.join("bin/larder"))?;
@@ -136,14 +177,6 @@ pub(crate) fn pack(output: &Output, program: &Path, triple: &str, out: &Path) ->
         copy(&root().join(file), &staged.join(file))?;
     }
     copy_folder(&root().join("deploy"), &staged.join("deploy"))?;
-    for component in components()? {
-        copy(
-            &component,
-            &staged
-                .join("plugins")
-                .join(component.file_name().context("a name")?),
-        )?;
-    }
     let dependencies = dependencies::of_program(triple)?;
     fs::write(
         staged.join("THIRD-PARTY-LICENSES.txt"),
@@ -153,13 +186,27 @@ pub(crate) fn pack(output: &Output, program: &Path, triple: &str, out: &Path) ->
         staged.join("sbom.cdx.json"),
         dependencies::sbom(&dependencies).to_string(),
     )?;
-    let file = out.join(format!("{name}.tar.gz"));
-    archive(output, out, &name, &file)?;
-    Ok(file)
+    archive::pack(output, out, &name, compression)
 }
 
-fn archive_name(triple: &str) -> String {
-    format!("larder-{}-{triple}", env!("CARGO_PKG_VERSION"))
+/// Packs the shipped components, which are the same for each target.
+pub(crate) fn pack_components(
+    output: &Output,
+    out: &Path,
+    compression: Compression,
+) -> Result<PathBuf> {
+    let name = format!("larder-components-{}", wrappers::VERSION);
+    let staged = empty_folder(&out.join(&name))?;
+    copy(&root().join("LICENSE"), &staged.join("LICENSE"))?;
+    for component in components()? {
+        let file_name = component.file_name().context("a name")?;
+        copy(&component, &staged.join("plugins").join(file_name))?;
+    }
+    archive::pack(output, out, &name, compression)
+}
+
+pub(crate) fn archive_name(triple: &str) -> String {
+    format!("larder-{}-{triple}", wrappers::VERSION)
 }
 
 /// Writes the manual pages and the completions. A program for another processor cannot be run, so the files come from
@@ -232,52 +279,6 @@ fn make_executable(file: &Path) -> Result<()> {
     Ok(fs::set_permissions(file, Permissions::from_mode(0o755))?)
 }
 
-/// Archives the folder `name` in `parent` so that the bytes depend only on its contents: all times are the time of the
-/// last commit.
-fn archive(output: &Output, parent: &Path, name: &str, file: &Path) -> Result<()> {
-    let tar = format!(
-        "{} --sort=name --mtime=@{} --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX -cf - {name} \
-         | gzip -n > '{}'",
-        gnu_tar(),
-        time_of_commit(),
-        file.display()
-    );
-    output.run(
-        command("bash")
-            .args(["-o", "pipefail", "-c", &tar])
-            .current_dir(parent),
-    )
-}
-
-/// GNU tar, which macOS has only from Homebrew.
-fn gnu_tar() -> &'static str {
-    if OS == "macos" { "gtar" } else { "tar" }
-}
-
-/// Packs the content of a folder as a zip file, in the same way; `record` is the path of the digests in a wheel.
-fn zip(output: &Output, folder: &Path, file: &Path, record: Option<&str>) -> Result<()> {
-    let mut python = command("python3");
-    python
-        .arg("-B")
-        .arg(root().join("xtask/packaging/pack_zip.py"))
-        .arg(file)
-        .arg(folder)
-        .arg(time_of_commit())
-        .args(record);
-    output.run(&mut python)
-}
-
-/// The time of the last commit in seconds, or 0 in sources without a history.
-fn time_of_commit() -> String {
-    let time = stdout_of(command("git").args(["log", "-1", "--format=%ct"])).unwrap_or_default();
-    let time = time.trim();
-    if time.is_empty() {
-        "0".to_owned()
-    } else {
-        time.to_owned()
-    }
-}
-
 /// The files of this release, sorted. Their names contain its version; the folder may have files of an older one.
 fn files(out: &Path) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
@@ -300,4 +301,37 @@ pub(crate) fn checksums(out: &Path, files: &[PathBuf]) -> Result<()> {
     let sums = stdout_of(&mut sums)?;
     print!("{sums}");
     Ok(fs::write(out.join(CHECKSUMS), sums)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `cargo binstall` finds the archive of each target, and the program in it.
+    #[test]
+    fn the_metadata_for_binstall_names_the_archives() -> Result<()> {
+        let manifest = fs::read_to_string(root().join("host/larder/Cargo.toml"))?;
+        let manifest: toml::Table = toml::from_str(&manifest)?;
+        let binstall = &manifest["package"]["metadata"]["binstall"];
+        for target in &TARGETS {
+            let fill = |key: &str| {
+                let template = binstall[key].as_str().context("a text")?;
+                let text = template
+                    .replace("{ name }", "larder")
+                    .replace("{ bin }", "larder")
+                    .replace("{ binary-ext }", "")
+                    .replace("{ repo }", "https://example.com")
+                    .replace("{ version }", wrappers::VERSION)
+                    .replace("{ target }", target.triple);
+                anyhow::Ok(text)
+            };
+            let name = archive_name(target.triple);
+            let file = format!("v{}/{name}.{}", wrappers::VERSION, archive::EXTENSION);
+            let url = format!("https://example.com/releases/download/{file}");
+            assert_eq!(fill("pkg-url")?, url);
+            assert_eq!(fill("bin-dir")?, format!("{name}/bin/larder"));
+        }
+        assert_eq!(binstall["pkg-fmt"].as_str(), Some("tzstd"));
+        Ok(())
+    }
 }

@@ -3,11 +3,14 @@
 pub(crate) mod archive;
 pub(crate) mod container;
 pub(crate) mod crates;
+pub(crate) mod deb;
+pub(crate) mod homebrew;
 pub(crate) mod kubernetes;
 pub(crate) mod man;
 pub(crate) mod mcpb;
 pub(crate) mod monitoring;
 pub(crate) mod proxy;
+pub(crate) mod registries;
 mod stdio;
 pub(crate) mod systemd;
 pub(crate) mod wrappers;

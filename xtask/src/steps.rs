@@ -50,7 +50,10 @@ pub(crate) const STEPS: &[Step] = steps![
     Light "packaging-kubernetes", "the manifests for Kubernetes", ["plugins", "host"], packaging::kubernetes::check;
     Light "packaging-container", "the file system of the container", ["plugins", "host"], packaging::container::check;
     Light "packaging-archive", "the archive of a release, with licences and an SBOM", ["plugins", "host"], packaging::archive::check;
+    Light "packaging-deb", "the package for Debian, installed and removed by dpkg", ["plugins", "host"], packaging::deb::check;
+    Light "packaging-homebrew", "the formula for Homebrew, read by Ruby", ["plugins", "host"], packaging::homebrew::check;
     Light "packaging-wrappers", "the packages for npx and uvx, installed from files", ["plugins", "host"], packaging::wrappers::check;
+    Light "packaging-registries", "npx and uvx, with packages that were published to registries of this machine", ["plugins", "host"], packaging::registries::check;
     Light "packaging-mcpb", "the bundle for Claude Desktop, unpacked with the official tool", ["plugins", "host"], packaging::mcpb::check;
     Light "packaging-proxy", "the example for nginx, with TLS and streams", ["plugins", "host"], packaging::proxy::check;
     Light "packaging-man", "the manual pages", ["host"], packaging::man::check;

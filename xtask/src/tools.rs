@@ -92,11 +92,27 @@ pub(crate) fn typescript(output: &Output) -> Result<Outcome> {
 
 /// Installs a package of npm, such as `typescript@5.9.3`, into a folder of its own.
 pub(crate) fn npm_package(output: &Output, dir: &Path, package: &str) -> Result<Outcome> {
+    npm_install(output, dir, package, &[package])
+}
+
+/// Installs the dependencies of a `package.json` into a folder of its own. Only these have fixed versions.
+pub(crate) fn node_project(output: &Output, manifest: &Path, dir: &Path) -> Result<Outcome> {
+    fs::create_dir_all(dir)?;
+    fs::copy(manifest, dir.join("package.json"))?;
+    npm_install(output, dir, &fs::read_to_string(manifest)?, &[])
+}
+
+fn npm_install(
+    output: &Output,
+    dir: &Path,
+    specification: &str,
+    packages: &[&str],
+) -> Result<Outcome> {
     if !succeeds(command("npm").arg("--version")) {
         return missing("npm is not installed; it comes with Node: https://nodejs.org");
     }
     fs::create_dir_all(dir)?;
-    install_once(dir, package, || {
+    install_once(dir, specification, || {
         let options = [
             "--no-package-lock",
             "--no-audit",
@@ -109,7 +125,7 @@ pub(crate) fn npm_package(output: &Output, dir: &Path, package: &str) -> Result<
                 .args(options)
                 .arg("--prefix")
                 .arg(dir)
-                .arg(package),
+                .args(packages),
         )
     })
 }

@@ -30,7 +30,10 @@ pub enum CasesError {
 /// The commands of a file, in its order.
 #[derive(Debug)]
 pub struct Cases {
+    /// With line feeds only.
     text: String,
+    /// Whether lines end with a carriage return, too.
+    is_windows: bool,
     positions: Vec<Position>,
 }
 
@@ -74,7 +77,9 @@ struct Parser {
 
 impl Cases {
     /// Finds the commands in a file.
-    pub fn parse(text: String) -> Result<Self, CasesError> {
+    pub fn parse(text: &str) -> Result<Self, CasesError> {
+        let is_windows = text.contains("\r\n");
+        let text = text.replace("\r\n", "\n");
         let mut parser = Parser::default();
         let mut start = 0;
         for (number, line) in (1..).zip(text.split_inclusive('\n')) {
@@ -88,7 +93,11 @@ impl Cases {
         if positions.is_empty() {
             return Err(CasesError::Empty);
         }
-        Ok(Self { text, positions })
+        Ok(Self {
+            text,
+            is_windows,
+            positions,
+        })
     }
 
     /// The number of commands.
@@ -107,11 +116,11 @@ impl Cases {
     }
 
     /// Replaces the output of a command.
-    pub fn set_output(&mut self, at: usize, output: String) {
-        self.positions[at].new_output = Some(output);
+    pub fn set_output(&mut self, at: usize, output: &str) {
+        self.positions[at].new_output = Some(output.replace("\r\n", "\n"));
     }
 
-    /// Returns the file with the outputs that were replaced.
+    /// Returns the file with the outputs that were replaced. Its lines end as before.
     pub fn into_text(self) -> Result<String, CasesError> {
         let mut text = self.text;
         // From the end on, so that the positions before stay valid.
@@ -127,6 +136,9 @@ impl Cases {
                 output.push('\n');
             }
             text.replace_range(position.output, &output);
+        }
+        if self.is_windows {
+            text = text.replace('\n', "\r\n");
         }
         Ok(text)
     }
@@ -200,7 +212,7 @@ mod tests {
                         read 'a b'\nthree\n```\n\n```sh\nls\n```\n\n```console\n$ larder tools\n```\n";
 
     fn parse(text: &str) -> Result<Cases, CasesError> {
-        Cases::parse(text.to_owned())
+        Cases::parse(text)
     }
 
     #[test]
@@ -223,18 +235,30 @@ mod tests {
     #[test]
     fn replaces_outputs() {
         let mut cases = parse(TEXT).unwrap();
-        cases.set_output(0, "1\n".to_owned());
-        cases.set_output(2, "none".to_owned());
+        cases.set_output(0, "1\n");
+        cases.set_output(2, "none");
         let expected = TEXT
             .replace("one\n\ntwo\n", "1\n")
             .replace("$ larder tools\n", "$ larder tools\nnone\n");
         assert_eq!(cases.into_text().unwrap(), expected);
         let mut cases = parse(TEXT).unwrap();
-        cases.set_output(1, "```\n".to_owned());
+        cases.set_output(1, "```\n");
         assert_eq!(
             cases.into_text(),
             Err(CasesError::FenceInOutput("read a b".to_owned()))
         );
+    }
+
+    #[test]
+    fn lines_may_end_as_on_windows() {
+        let text = TEXT.replace('\n', "\r\n");
+        let mut cases = parse(&text).unwrap();
+        let case = cases.case(1);
+        assert_eq!((case.config, case.expected), ("a = 1\n", "three\n"));
+        assert_eq!(case.arguments, ["read", "a b"]);
+        cases.set_output(1, "3\r\n");
+        let expected = text.replace("three", "3");
+        assert_eq!(cases.into_text().unwrap(), expected);
     }
 
     #[test]

@@ -13,6 +13,7 @@ mod connections;
 pub(super) mod grant_request_file;
 mod log_filter;
 mod memory;
+mod name_case;
 mod own_files;
 mod provider;
 #[cfg(feature = "registry")]

@@ -16,6 +16,7 @@ mod cluster;
 mod credentials;
 mod folder;
 mod observability;
+mod other_systems;
 mod overrides;
 mod own_files;
 mod team;

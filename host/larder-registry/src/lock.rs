@@ -279,6 +279,15 @@ mod tests {
         .assert_eq(&small.to_text());
     }
 
+    /// Git can change the ends of lines.
+    #[test]
+    fn lines_may_end_as_on_windows() {
+        let mut lock = LockFile::default();
+        lock.insert(component(Some("docs"), "wiki"));
+        let text = lock.to_text().replace('\n', "\r\n");
+        assert_eq!(LockFile::parse(&text, Path::new("x")).unwrap(), lock);
+    }
+
     #[test]
     fn refuses_what_it_does_not_know() {
         let path = Path::new("larder.lock");

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use serde_json::{Value, json};
 
+use super::archive::zip;
+use super::copy;
 use super::targets::Platform;
 use super::wrappers::VERSION;
-use super::{copy, zip};
 use crate::run::{Output, root};
 
 /// Packs the program of a platform with the manifest, from the folder that becomes its archive.

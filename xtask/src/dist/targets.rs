@@ -25,6 +25,8 @@ pub(crate) struct Platform {
     pub(crate) processor: &'static str,
     /// The tags of a wheel. A static program runs with each C library.
     pub(super) wheel_tags: &'static [&'static str],
+    /// The architecture of Debian. A static program needs no other package.
+    pub(crate) debian: Option<&'static str>,
 }
 
 pub(crate) const TARGETS: [Target; 6] = [
@@ -35,6 +37,7 @@ pub(crate) const TARGETS: [Target; 6] = [
             system: "linux",
             processor: "x64",
             wheel_tags: &["manylinux_2_17_x86_64", "musllinux_1_1_x86_64"],
+            debian: Some("amd64"),
         }),
     },
     Target {
@@ -49,6 +52,7 @@ pub(crate) const TARGETS: [Target; 6] = [
             system: "linux",
             processor: "arm64",
             wheel_tags: &["manylinux_2_17_aarch64", "musllinux_1_1_aarch64"],
+            debian: Some("arm64"),
         }),
     },
     Target {
@@ -63,6 +67,7 @@ pub(crate) const TARGETS: [Target; 6] = [
             system: "darwin",
             processor: "arm64",
             wheel_tags: &["macosx_11_0_arm64"],
+            debian: None,
         }),
     },
     Target {
@@ -72,6 +77,7 @@ pub(crate) const TARGETS: [Target; 6] = [
             system: "darwin",
             processor: "x64",
             wheel_tags: &["macosx_10_12_x86_64"],
+            debian: None,
         }),
     },
 ];

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 
+use super::archive::{pack_gzip, zip};
+use super::copy;
 use super::targets::Platform;
-use super::{archive, copy, zip};
 use crate::run::{Output, root};
 
 /// The name on npm and PyPI, where `larder` belongs to others.
@@ -83,7 +84,12 @@ pub(crate) fn pack_wheel(
 }
 
 /// Writes a template with the version and other values.
-fn fill(templates: &Path, folder: &Path, file: &str, values: &[(&str, &str)]) -> Result<()> {
+pub(super) fn fill(
+    templates: &Path,
+    folder: &Path,
+    file: &str,
+    values: &[(&str, &str)],
+) -> Result<()> {
     let template = templates.join(file);
     let mut text = fs::read_to_string(&template).with_context(|| template.display().to_string())?;
     text = text.replace("VERSION", VERSION);
@@ -96,6 +102,6 @@ fn fill(templates: &Path, folder: &Path, file: &str, values: &[(&str, &str)]) ->
 
 fn pack_npm(output: &Output, folder: &Path, name: &str, out: &Path) -> Result<PathBuf> {
     let file = out.join(format!("{name}-{VERSION}.tgz"));
-    archive(output, folder, "package", &file)?;
+    pack_gzip(output, folder, "package", &file)?;
     Ok(file)
 }

@@ -15,6 +15,10 @@ use crate::tools;
 
 /// The user of the Containerfile.
 const USER: u32 = 65532;
+/// What stands for the architecture in the Containerfile.
+const ARCHITECTURE: &str = "${TARGETARCH}";
+/// The folder with the files of this machine.
+const FOLDER: &str = "this-architecture";
 
 pub(crate) fn check(output: &Output) -> Result<Outcome> {
     let can_mount = "mount --rbind /proc /proc";
@@ -31,11 +35,9 @@ pub(crate) fn check(output: &Output) -> Result<Outcome> {
         containerfile.contains(&format!("USER {USER}:{USER}")),
         "the container runs as another user"
     );
-    for line in containerfile
-        .lines()
-        .filter_map(|line| line.strip_prefix("COPY "))
-    {
-        let (from, to) = line.split_once(' ').context("COPY has two paths")?;
+    check_architectures(&containerfile)?;
+    for (from, to) in copied_files(&containerfile)? {
+        let from = from.replace(ARCHITECTURE, FOLDER);
         copy(&context.join(from), &root.join(to.trim_start_matches('/')))?;
     }
     add_libraries(&root)?;
@@ -46,20 +48,52 @@ pub(crate) fn check(output: &Output) -> Result<Outcome> {
     Ok(Outcome::Passed)
 }
 
+/// The files that the Containerfile copies, with their paths in the image.
+fn copied_files(containerfile: &str) -> Result<Vec<(&str, &str)>> {
+    let lines = containerfile.lines();
+    lines
+        .filter_map(|line| line.strip_prefix("COPY "))
+        .map(|line| line.split_once(' ').context("COPY has two paths"))
+        .collect()
+}
+
+/// Each platform gets the files of its own folder, and a build cannot run programs of another platform.
+fn check_architectures(containerfile: &str) -> Result<()> {
+    let lines: Vec<_> = containerfile.lines().collect();
+    ensure!(
+        lines.contains(&"ARG TARGETARCH"),
+        "the architecture is not declared"
+    );
+    ensure!(
+        !lines.iter().any(|line| line.starts_with("RUN ")),
+        "RUN needs an emulator for the other platform"
+    );
+    let program = copied_files(containerfile)?
+        .into_iter()
+        .find(|(_, to)| *to == "/larder")
+        .context("the program is not copied")?;
+    ensure!(
+        program.0.starts_with(ARCHITECTURE),
+        "each platform gets the same program"
+    );
+    Ok(())
+}
+
 /// The files in the archive of a release, with the debug build.
 fn prepare_context(output: &Output, context: &Path) -> Result<()> {
-    fs::create_dir_all(context.join("bin"))?;
+    let folder = context.join(FOLDER);
+    fs::create_dir_all(folder.join("bin"))?;
     // Without debug information, the file is much smaller.
     output.run(
         command("strip")
             .arg("-o")
-            .arg(context.join("bin/larder"))
+            .arg(folder.join("bin/larder"))
             .arg(larder()),
     )?;
     let authorities = Path::new("/etc/ssl/certs/ca-certificates.crt");
     copy(authorities, &context.join("ca-certificates.crt"))?;
     for name in ["LICENSE", "THIRD-PARTY-LICENSES.txt"] {
-        fs::write(context.join(name), "")?;
+        fs::write(folder.join(name), "")?;
     }
     Ok(())
 }

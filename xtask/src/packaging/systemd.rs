@@ -212,7 +212,7 @@ fn stop(server: &Server) -> Result<()> {
 }
 
 /// A port that was free a moment ago: the other process opens the socket itself.
-fn free_port() -> Result<u16> {
+pub(super) fn free_port() -> Result<u16> {
     Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
 }
 

@@ -39,7 +39,7 @@ fn check_npm(output: &Output, staged: &Path, platform: &Platform, work: &Path) -
     let launcher = wrappers::pack_launcher(output, work)?;
     let program = wrappers::pack_program(output, staged, platform, work)?;
     let complete = install_npm(output, &[&launcher, &program], &work.join("complete"))?;
-    check_installed(&complete, work)?;
+    check_installed(|| command(&complete), work)?;
     check_exit_code(&complete, staged)?;
     check_signal(&complete, work)?;
     let incomplete = install_npm(output, &[&launcher], &work.join("incomplete"))?;
@@ -78,15 +78,15 @@ fn check_wheel(output: &Output, staged: &Path, platform: &Platform, work: &Path)
         .arg(&wheels)
         .arg(NAME);
     output.run(&mut install)?;
-    check_installed(&venv.join("bin").join(NAME), work)
+    check_installed(|| command(venv.join("bin").join(NAME)), work)
 }
 
 /// Checks that a command is the program of this version, and serves a folder.
-fn check_installed(larder: &Path, work: &Path) -> Result<()> {
-    let version = stdout_of(command(larder).arg("--version"))?;
+pub(super) fn check_installed(larder: impl Fn() -> Command, work: &Path) -> Result<()> {
+    let version = stdout_of(larder().arg("--version"))?;
     ensure!(version.contains(env!("CARGO_PKG_VERSION")), "{version}");
     let folder = stdio::create_folder(work)?;
-    stdio::read_file(command(larder).args(["up", "--stdio"]).arg(folder))
+    stdio::read_file(larder().args(["up", "--stdio"]).arg(folder))
 }
 
 /// Checks that the command of npm ends with the exit code of the program.

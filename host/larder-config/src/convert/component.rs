@@ -6,8 +6,8 @@ use std::path::Path;
 
 use toml::Spanned;
 
-use super::Conversion;
 use super::registries::RegistrySettings;
+use super::{Conversion, name_case};
 use crate::RegistryComponent;
 use crate::file::Provider;
 use crate::value::ComponentReference;
@@ -68,8 +68,8 @@ impl Conversion<'_> {
         plugins: &Path,
         provider: &ProviderName,
     ) {
-        let file = plugins.join(format!("{provider}.wasm"));
-        if file.exists() {
+        let file = name_case::file_in_any_case(plugins, &format!("{provider}.wasm"));
+        if let Some(file) = file {
             let message = format!(
                 "{} is a provider of the same name: remove the file or this key, or give the section another name",
                 file.display()

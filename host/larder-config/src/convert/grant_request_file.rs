@@ -101,6 +101,16 @@ mod tests {
     }
 
     #[test]
+    fn lines_may_end_as_on_windows() {
+        check(
+            "dirs = ['docs'] # all\r\n[settings]\r\ndepth = 3\r\n",
+            expect![[r#"
+                setting depth = 3
+                folder FOLDER/docs as /docs, read"#]],
+        );
+    }
+
+    #[test]
     fn accepts_the_syntax_of_larder_toml() {
         check(
             r#"

@@ -14,7 +14,7 @@ use super::provider::{limits, size};
 use super::registries::{RegistrySettings, TeamAccess};
 use super::secret::ConfiguredSecrets;
 use super::trust::{Rule, verifier};
-use super::{Conversion, count};
+use super::{Conversion, count, name_case, require_folder};
 use crate::file::{self, File, Provider};
 use crate::value::Approval;
 use crate::{Overrides, Team};
@@ -156,6 +156,7 @@ impl Conversion<'_> {
         global: &GlobalSettings<'_>,
         raw: BTreeMap<Spanned<String>, file::Team>,
     ) -> Vec<TeamSettings> {
+        self.reject_names_in_another_case(raw.keys());
         let mut all: Vec<TeamSettings> = Vec::new();
         for (name, raw) in raw {
             match TeamName::parse(name.get_ref()) {
@@ -236,7 +237,7 @@ impl Conversion<'_> {
         let path = resolve_existing(&team.plugins);
         for other in others {
             let other_path = resolve_existing(&other.plugins);
-            if path.starts_with(&other_path) || other_path.starts_with(&path) {
+            if name_case::overlap(&path, &other_path) {
                 let path = team.plugins.display();
                 let other = &other.name;
                 self.error(
@@ -259,6 +260,7 @@ impl Conversion<'_> {
             .map_or(ApprovalMode::Ask, ApprovalMode::from);
         let section = team.section().cloned();
         let settings = &global.registries;
+        self.reject_names_in_another_case(team.provider.keys());
         let mut providers = BTreeMap::new();
         let mut components = NamedComponents::default();
         for (name, raw) in mem::take(&mut team.provider) {

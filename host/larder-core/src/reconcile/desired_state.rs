@@ -1,5 +1,6 @@
 //! The desired state: the artifacts of all sources, each with its current configuration.
 
+mod component_names;
 mod source_state;
 
 use std::collections::BTreeSet;
@@ -9,6 +10,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
+use self::component_names::ComponentNames;
 use self::source_state::SourceState;
 use super::{Config, ProviderConfig};
 use crate::catalog::PendingApproval;
@@ -132,7 +134,7 @@ impl DesiredState {
         });
         let approvals = FileFingerprint::of(&config.approvals.file()).ok();
         let mut desired = DesiredComponents::default();
-        let mut names = BTreeSet::new();
+        let mut names = ComponentNames::default();
         for state in sources {
             let first = names.len();
             let artifacts = state.scan(config, &mut names, &mut desired);
@@ -151,7 +153,7 @@ impl DesiredState {
                     });
             desired.components.extend(components);
         }
-        desired.names = names;
+        desired.names = names.into_set();
         desired
     }
 

@@ -77,6 +77,22 @@ fn with_text(uri: &str) -> FakeContent {
 }
 
 #[tokio::test]
+async fn names_that_differ_only_in_case_are_one_name() {
+    let engine = FakeEngine::default()
+        .with("one", with_text("x:one"))
+        .with("two", with_text("x:two"));
+    let mut team = TestReconciler::new(engine, Grant::default());
+    team.source.put("Wiki", "one");
+    team.source.put("wiki", "two");
+    let pass = team.reconciler.run_pass().await;
+    let problem = "not used, because its name differs from Wiki only in case (give it another name): memory:wiki";
+    assert_eq!(pass.problems, [problem]);
+    assert_eq!(team.pass().await, ["x:one"]);
+    team.source.remove("Wiki");
+    assert_eq!(team.pass().await, ["x:two"]);
+}
+
+#[tokio::test]
 async fn a_component_is_added_replaced_and_removed() {
     let engine = FakeEngine::default()
         .with("one", with_text("x:one"))

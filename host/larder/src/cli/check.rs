@@ -5,8 +5,9 @@ mod component;
 pub(super) mod grants;
 mod online;
 
+use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde::Serialize;
@@ -252,13 +253,19 @@ fn unused_sections(team: &Team) -> impl Iterator<Item = String> {
         .providers
         .keys()
         .filter(|name| !team.builtin.contains_key(*name))
-        .filter(|name| !plugins.join(format!("{name}.wasm")).exists());
+        .filter(|name| !has_file(plugins, &format!("{name}.wasm")));
     unused.map(move |name| {
         format!(
             "[{section}.{name}] has no component: there is no {name}.wasm in {}",
             plugins.display()
         )
     })
+}
+
+/// Whether the folder has a file of this name, in the same case on each system.
+fn has_file(folder: &Path, name: &str) -> bool {
+    let mut entries = fs::read_dir(folder).into_iter().flatten();
+    entries.any(|entry| entry.is_ok_and(|entry| entry.file_name() == name))
 }
 
 impl Findings {

@@ -50,7 +50,7 @@ struct Surroundings {
 impl Test {
     pub(super) fn run(self) -> Result<Outcome, CommandError> {
         let text = read(&self.cases)?;
-        let mut cases = Cases::parse(text).map_err(|error| CommandError::Cases {
+        let mut cases = Cases::parse(&text).map_err(|error| CommandError::Cases {
             path: self.cases.clone(),
             error,
         })?;
@@ -63,7 +63,7 @@ impl Test {
             out::text(&report(&case, &actual, is_equal))?;
             if !is_equal {
                 differences += 1;
-                cases.set_output(at, actual);
+                cases.set_output(at, &actual);
             }
         }
         if self.update && differences > 0 {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::super::{ApprovalsError, Config, RejectedRequest};
+use super::component_names::ComponentNames;
 use super::{DesiredComponents, provider_config};
 use crate::catalog::PendingApproval;
 use crate::source::{Artifact, PendingArtifact, Scan, ScanTriggers, Source};
@@ -50,7 +51,7 @@ impl SourceState {
     pub(super) fn scan(
         &mut self,
         config: &Config,
-        names: &mut BTreeSet<String>,
+        names: &mut ComponentNames,
         desired: &mut DesiredComponents,
     ) -> Vec<Artifact> {
         let mut artifacts = Vec::new();
@@ -74,7 +75,7 @@ impl SourceState {
                 let own = self
                     .names
                     .iter()
-                    .filter(|name| names.insert((*name).clone()));
+                    .filter(|name| names.insert(name).is_none());
                 desired.unknown.extend(own.cloned());
             }
         }
@@ -139,7 +140,7 @@ impl SourceState {
     fn select(
         &mut self,
         config: &Config,
-        names: &mut BTreeSet<String>,
+        names: &mut ComponentNames,
         scan: Scan,
         new_problems: &mut Vec<String>,
     ) -> Vec<Artifact> {
@@ -151,10 +152,17 @@ impl SourceState {
             ..
         } = scan;
         let approvals_error = self.apply_approvals(config, &mut artifacts, pending).err();
-        let (selected, duplicates): (Vec<_>, Vec<_>) = artifacts
-            .into_iter()
-            .partition(|artifact| names.insert(artifact.name.clone()));
-        names.extend(reserved);
+        let mut selected = Vec::new();
+        let mut duplicates = Vec::new();
+        for artifact in artifacts {
+            match names.insert(&artifact.name) {
+                None => selected.push(artifact),
+                Some(used) => duplicates.push(Duplicate::new(artifact, used)),
+            }
+        }
+        for name in &reserved {
+            names.insert(name);
+        }
         self.names = selected
             .iter()
             .map(|artifact| artifact.name.clone())
@@ -307,13 +315,32 @@ fn describe_unreadable(unreadable: &BTreeMap<String, io::Error>) -> Option<Strin
     ))
 }
 
-/// Describes the artifacts whose names an earlier source has, in one sentence.
-fn describe_duplicates(duplicates: &[Artifact]) -> Option<String> {
-    let Artifact { origin, name, .. } = duplicates.first()?;
+/// An artifact whose name another artifact has, maybe in another case.
+struct Duplicate {
+    artifact: Artifact,
+    used: String,
+}
+
+impl Duplicate {
+    fn new(artifact: Artifact, used: &str) -> Self {
+        Self {
+            artifact,
+            used: used.to_owned(),
+        }
+    }
+}
+
+/// Describes these artifacts, in one sentence.
+fn describe_duplicates(duplicates: &[Duplicate]) -> Option<String> {
+    let Duplicate { artifact, used } = duplicates.first()?;
+    let Artifact { origin, name, .. } = artifact;
     let others = and_more(duplicates.len());
-    Some(format!(
-        "not used, because another source has a component named {name}: {origin}{others}"
-    ))
+    let reason = if name == used {
+        format!("another source has a component named {name}")
+    } else {
+        format!("its name differs from {used} only in case (give it another name)")
+    };
+    Some(format!("not used, because {reason}: {origin}{others}"))
 }
 
 fn and_more(count: usize) -> String {
