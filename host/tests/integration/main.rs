@@ -39,6 +39,7 @@ mod access {
     mod grants;
     mod quotas;
     mod secrets;
+    mod sign_in;
     mod teams;
 }
 
