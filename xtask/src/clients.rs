@@ -36,6 +36,15 @@ pub(crate) fn inspector(output: &Output) -> Result<Outcome> {
     run_client(output, "inspector", inspector)
 }
 
+/// Signs in with `larder login` at an authorization server that others wrote.
+pub(crate) fn oidc_provider(output: &Output) -> Result<Outcome> {
+    copy_sources()?;
+    let mut test = node("oidc-provider.mjs");
+    test.arg("run").arg(larder());
+    output.run(test.arg(target("plugins/conformance.wasm")))?;
+    Ok(Outcome::Passed)
+}
+
 pub(crate) fn python(output: &Output) -> Result<Outcome> {
     let mut python = command(target("clients/venv/bin/python"));
     python

@@ -1,16 +1,18 @@
-//! The official conformance suites, run against `larder serve` with the `conformance` provider. Every scored scenario
-//! must pass. The suites also run scenarios that are not scored, for example the scenarios of the tasks extension,
-//! which Larder does not support.
+//! The official conformance suites, run against `larder serve` with the `conformance` provider, and their authorization
+//! scenarios for clients, with `larder` as the client. Every scored scenario must pass. The suites also run scenarios
+//! that are not scored, for example the scenarios of the tasks extension, which Larder does not support.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 
 use crate::clients::{config, grant_interactions, node};
-use crate::run::{Output, target};
+use crate::run::{Output, larder, target};
 use crate::server::RunningServer;
 use crate::step::Outcome;
+use crate::tools::copy_sources;
 
 pub(crate) fn first_2025(output: &Output) -> Result<Outcome> {
     let scope = ["--suite", "all", "--spec-version", "2025-11-25"];
@@ -35,12 +37,66 @@ pub(crate) fn second_2026(output: &Output) -> Result<Outcome> {
     )
 }
 
-fn suite(output: &Output, package: &str, run: &str, scope: &[&str]) -> Result<Outcome> {
+pub(crate) fn sign_in_2025(output: &Output) -> Result<Outcome> {
+    sign_in(output, "2025-11-25")
+}
+
+pub(crate) fn sign_in_2026(output: &Output) -> Result<Outcome> {
+    sign_in(output, "2026-07-28")
+}
+
+/// Runs each scored authorization scenario with `larder` as the client.
+fn sign_in(output: &Output, revision: &str) -> Result<Outcome> {
+    copy_sources()?;
+    let results = results(&format!("sign-in-{revision}"))?;
+    let scenarios = scored_scenarios(revision)?;
+    for scenario in &scenarios {
+        let mut suite = node("node_modules/conformance-0.2/dist/index.js");
+        suite.args(["client", "--command", &client_command()]);
+        suite.args(["--scenario", scenario, "--spec-version", revision]);
+        output.run(suite.arg("-o").arg(&results))?;
+    }
+    Ok(Outcome::PassedWithNote(format!(
+        "{} scenarios",
+        scenarios.len()
+    )))
+}
+
+/// Returns the authorization scenarios that a revision requires. The file has other scenarios in another form.
+fn scored_scenarios(revision: &str) -> Result<Vec<String>> {
+    let folder = target("clients/node/node_modules/conformance-0.2/requirements");
+    let requirements = fs::read_to_string(folder.join(format!("{revision}.yaml")))?;
+    let lines = requirements.lines().map(|line| line.trim_start());
+    let names = lines.filter_map(|line| line.strip_prefix("- "));
+    let scenarios: Vec<_> = names
+        .filter(|name| name.starts_with("auth/"))
+        .map(str::to_owned)
+        .collect();
+    ensure!(!scenarios.is_empty(), "no scenarios for {revision}");
+    Ok(scenarios)
+}
+
+/// The command of the client. The suite appends the URL of its server.
+fn client_command() -> String {
+    let script = node("sign-in.mjs");
+    let mut words: Vec<_> = vec![script.get_program()];
+    words.extend(script.get_args());
+    let words = words.join(OsStr::new(" "));
+    format!("{} run {}", words.display(), larder().display())
+}
+
+/// Returns the empty folder for the results of a run.
+fn results(run: &str) -> Result<PathBuf> {
     let results = target("xtask").join(format!("conformance-{run}"));
     // Otherwise the suite would mix results of an earlier run with those of this run.
     if results.exists() {
         fs::remove_dir_all(&results)?;
     }
+    Ok(results)
+}
+
+fn suite(output: &Output, package: &str, run: &str, scope: &[&str]) -> Result<Outcome> {
+    let results = results(run)?;
     let server = RunningServer::start(&granted()?, output)?;
     let mut suite = node(&format!("node_modules/{package}/dist/index.js"));
     suite.args(["server", "--url", &server.url]).args(scope);

@@ -12,7 +12,9 @@ use super::error::ClientError;
 use super::handshake::handshake;
 use super::http::{AdminEvents, HttpOptions, HttpTransport};
 use super::lines::LineTransport;
+use super::login::{Login, log_in, log_out};
 use super::revision::Revision;
+use super::sign_in::SignIn;
 use super::transport::Transport;
 
 /// Options for a connection. By default the client uses the newest revision that the server supports.
@@ -79,6 +81,14 @@ impl ClientBuilder {
         self
     }
 
+    /// Uses the stored tokens of the server, renews them, and signs in if that is necessary and possible. A token or a
+    /// header with a credential has precedence.
+    #[must_use]
+    pub fn sign_in(mut self, sign_in: SignIn) -> Self {
+        self.http.sign_in = Some(sign_in);
+        self
+    }
+
     /// Uses this protocol revision and no other.
     #[must_use]
     pub fn revision(mut self, revision: Revision) -> Self {
@@ -91,6 +101,17 @@ impl ClientBuilder {
     pub async fn http(self, url: &str) -> Result<Client, ClientError> {
         let http = HttpTransport::new(url, &self.http)?;
         handshake(Transport::Http(http), self.revision).await
+    }
+
+    /// Signs in to the server with this endpoint, and stores the tokens. Needs [`ClientBuilder::sign_in`] with a prompt.
+    pub async fn log_in(self, url: &str) -> Result<Login, ClientError> {
+        Box::pin(log_in(url, &self.http, self.revision)).await
+    }
+
+    /// Deletes the stored tokens of the server with this endpoint, and revokes them. Returns whether there were any.
+    /// Needs [`ClientBuilder::sign_in`].
+    pub async fn log_out(self, url: &str) -> Result<bool, ClientError> {
+        log_out(url, &self.http).await
     }
 
     /// Fetches the status of the server with this admin address, such as `http://127.0.0.1:7879`.

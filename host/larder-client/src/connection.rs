@@ -14,6 +14,7 @@ use super::results::{
     ResourceTemplate, SearchResult, Tool, ToolResult,
 };
 use super::search::Search;
+use super::sign_in::Credential;
 use super::transport::Transport;
 
 /// A connection to one server.
@@ -199,6 +200,14 @@ impl Client {
         let name = message::header_name(method, &params);
         self.send_request(method, params.into(), name.as_deref())
             .await
+    }
+
+    /// The tokens of a sign-in.
+    pub(super) fn credential(&self) -> Option<&Credential> {
+        match &self.transport {
+            Transport::Http(http) => http.credential(),
+            Transport::Lines(_) => None,
+        }
     }
 
     /// Ends the session if there is one, and the server process if this client started it.

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::limits::MAX_MESSAGE_BYTES;
+use super::sign_in::SignInError;
 
 /// Why a request has no result.
 #[derive(Debug, thiserror::Error)]
@@ -63,6 +64,34 @@ pub enum ClientError {
         /// The server's reason.
         why: Option<String>,
     },
+    /// The server requires a sign-in.
+    #[error(
+        "{url} requires a sign-in (HTTP 401){}: run `larder login {url}`, or give a token with LARDER_TOKEN, `--token-file` or `--token`",
+        reason(why)
+    )]
+    SignInRequired {
+        /// The URL.
+        url: String,
+        /// The server's reason.
+        why: Option<String>,
+    },
+    /// The token lacks scopes.
+    #[error(
+        "{url} requires a token with more scopes (HTTP 403): run `larder login {url}{}`",
+        scope_options(scopes)
+    )]
+    InsufficientScope {
+        /// The URL.
+        url: String,
+        /// The scopes that the request needs.
+        scopes: Vec<String>,
+    },
+    /// The sign-in, or the renewal of a token, failed.
+    #[error(transparent)]
+    SignIn(#[from] SignInError),
+    /// There is no sign-in for this kind of address.
+    #[error("there is no sign-in for {0}: write the http:// or https:// URL of a server")]
+    NoLogin(String),
     /// The server does not allow this client.
     #[error(
         "{url} refuses this client (HTTP 403){}: ask its operator for access",
@@ -140,6 +169,7 @@ impl ClientError {
                 | Self::BadHeader(_)
                 | Self::PlainHttp(_)
                 | Self::BadCertificates
+                | Self::NoLogin(_)
         )
     }
 }
@@ -148,6 +178,13 @@ fn reason(why: &Option<String>) -> String {
     why.as_ref()
         .map(|why| format!(": {why}"))
         .unwrap_or_default()
+}
+
+/// Returns the scopes as options of a command. Users may copy the command to a shell, so only plain characters are shown.
+fn scope_options(scopes: &[String]) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || ":./_-@+".contains(c);
+    let plain = scopes.iter().filter(|scope| scope.chars().all(is_plain));
+    plain.map(|scope| format!(" --scope {scope}")).collect()
 }
 
 /// A JSON-RPC error object.

@@ -16,10 +16,11 @@ use super::era::Era;
 use super::error::ClientError;
 use super::limits::MAX_MESSAGE_BYTES;
 use super::message::{ClientMessage, OnMessage, ServerMessage};
+use super::sign_in::{BearerChallenge, Credential, is_this_machine};
 pub use admin_api::AdminEvents;
 use error::{request_error, status_hint};
 pub(super) use options::HttpOptions;
-use options::{Target, header_text, is_local};
+use options::{Target, header_text};
 pub(super) use stream::MessageStream;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -36,6 +37,8 @@ pub(super) struct HttpTransport {
     /// The URL to which requests are sent.
     target: Url,
     client: reqwest::Client,
+    /// The tokens of a sign-in.
+    credential: Option<Box<Credential>>,
     session: Option<HeaderValue>,
     /// The request of a legacy session without an answer yet.
     pending_request: Option<u64>,
@@ -43,11 +46,38 @@ pub(super) struct HttpTransport {
 
 impl HttpTransport {
     pub(super) fn new(url: &str, options: &HttpOptions) -> Result<Self, ClientError> {
+        let target = Target::new(url, options)?;
+        let credential = target.credential(options)?;
+        Self::with_credential(target, options, credential)
+    }
+
+    /// Returns a transport for a new sign-in: it does not use stored tokens.
+    pub(super) fn for_login(url: &str, options: &HttpOptions) -> Result<Self, ClientError> {
+        let target = Target::new(url, options)?;
+        let credential = target.new_credential(options)?;
+        Self::with_credential(target, options, Some(credential))
+    }
+
+    /// Deletes and revokes the stored tokens for this URL. Returns whether there were any.
+    pub(super) async fn log_out(url: &str, options: &HttpOptions) -> Result<bool, ClientError> {
+        Target::new(url, options)?.log_out(options).await
+    }
+
+    /// The tokens of a sign-in.
+    pub(super) fn credential(&self) -> Option<&Credential> {
+        self.credential.as_deref()
+    }
+
+    fn with_credential(
+        target: Target,
+        options: &HttpOptions,
+        credential: Option<Credential>,
+    ) -> Result<Self, ClientError> {
         let Target {
             url,
             request_url: target,
             socket,
-        } = Target::new(url, options)?;
+        } = target;
         // An error means that a provider is installed already.
         _ = rustls::crypto::ring::default_provider().install_default();
         let headers = options.header_map()?;
@@ -58,7 +88,7 @@ impl HttpTransport {
             .connect_timeout(CONNECT_TIMEOUT);
         let builder = builder.read_timeout(READ_TIMEOUT);
         // A proxy cannot reach the loopback addresses of this machine.
-        let builder = if is_local(&target) {
+        let builder = if is_this_machine(&target) {
             builder.no_proxy()
         } else {
             builder
@@ -75,6 +105,7 @@ impl HttpTransport {
             url,
             target,
             client,
+            credential: credential.map(Box::new),
             session: None,
             pending_request: None,
         })
@@ -126,7 +157,7 @@ impl HttpTransport {
         let response = self.client.get(self.target.clone()).send().await;
         let response = response.map_err(|error| request_error(&self.url, &error))?;
         match response.status() {
-            status @ StatusCode::UNAUTHORIZED => Err(self.access_error(status, None)),
+            StatusCode::UNAUTHORIZED => Err(self.unauthorized()),
             status if !status.is_success() => {
                 let hint = "no status is available to this client".into();
                 Err(ClientError::Status {
@@ -145,7 +176,7 @@ impl HttpTransport {
         let response = self.client.post(self.target.clone()).send().await;
         let response = response.map_err(|error| request_error(&self.url, &error))?;
         match response.status() {
-            StatusCode::UNAUTHORIZED => Err(self.access_error(StatusCode::UNAUTHORIZED, None)),
+            StatusCode::UNAUTHORIZED => Err(self.unauthorized()),
             status if status.is_success() || status == StatusCode::UNPROCESSABLE_ENTITY => {
                 self.body(response).await
             }
@@ -170,22 +201,53 @@ impl HttpTransport {
     /// Ends the session. Ignores errors: if the server does not have the session, the session has already ended.
     pub(super) async fn end_session(self, era: Era) {
         if self.session.is_some() {
-            _ = self
-                .with_headers(self.client.delete(self.target.clone()), era)
-                .send()
-                .await;
+            let delete = || self.with_headers(self.client.delete(self.target.clone()), era);
+            _ = self.send(delete).await;
         }
     }
 
     async fn post(&self, message: &ClientMessage<'_>, era: Era) -> Result<Response, ClientError> {
-        let mut post = self.with_headers(self.client.post(self.target.clone()), era);
-        if era == Era::Modern {
-            post = post.header("mcp-method", header_text(message.method));
-            if let Some(name) = message.name {
-                post = post.header("mcp-name", header_text(name));
+        self.send(|| {
+            let mut post = self.with_headers(self.client.post(self.target.clone()), era);
+            if era == Era::Modern {
+                post = post.header("mcp-method", header_text(message.method));
+                if let Some(name) = message.name {
+                    post = post.header("mcp-name", header_text(name));
+                }
+            }
+            post.body(message.body.clone())
+        })
+        .await
+    }
+
+    /// Sends a request with the token of the sign-in. Repeats it if the server refuses the token and there is another
+    /// one.
+    async fn send(&self, request: impl Fn() -> RequestBuilder) -> Result<Response, ClientError> {
+        let Some(credential) = &self.credential else {
+            return self.send_once(request()).await;
+        };
+        loop {
+            // The futures of a sign-in are large, and rarely needed.
+            let token = Box::pin(credential.token()).await?;
+            let request = match &token {
+                Some(token) => request().bearer_auth(token),
+                None => request(),
+            };
+            let response = self.send_once(request).await?;
+            let status = response.status();
+            if !is_access(status) {
+                return Ok(response);
+            }
+            let challenge = BearerChallenge::find(response.headers());
+            let recovery = credential.recover(token.as_deref(), status, challenge.as_ref());
+            if !Box::pin(recovery).await? {
+                return Ok(response);
             }
         }
-        post.body(message.body.clone())
+    }
+
+    async fn send_once(&self, request: RequestBuilder) -> Result<Response, ClientError> {
+        request
             .send()
             .await
             .map_err(|error| request_error(&self.url, &error))
@@ -210,6 +272,7 @@ impl HttpTransport {
             .get("location")
             .and_then(|to| to.to_str().ok())
             .map(str::to_owned);
+        let challenge = BearerChallenge::find(response.headers()).unwrap_or_default();
         let body = self.body(response).await?;
         let message = ServerMessage::parse(&body).and_then(|message| match message.method {
             None => Ok(message),
@@ -217,9 +280,11 @@ impl HttpTransport {
         });
         match message {
             Ok(message) if is_access(status) => {
-                Err(self.access_error(status, message.error_message()))
+                Err(self.access_error(status, message.error_message(), &challenge))
             }
-            Err(_) if status == StatusCode::UNAUTHORIZED => Err(self.access_error(status, None)),
+            Err(_) if status == StatusCode::UNAUTHORIZED || challenge.lacks_scopes => {
+                Err(self.access_error(status, None, &challenge))
+            }
             Ok(message) => Ok(message),
             Err(error) if status.is_success() => Err(error),
             Err(_) => {
@@ -233,12 +298,29 @@ impl HttpTransport {
         }
     }
 
-    fn access_error(&self, status: StatusCode, why: Option<String>) -> ClientError {
+    fn access_error(
+        &self,
+        status: StatusCode,
+        why: Option<String>,
+        challenge: &BearerChallenge,
+    ) -> ClientError {
         let url = self.url.to_string();
         match status {
+            StatusCode::UNAUTHORIZED if challenge.resource_metadata.is_some() => {
+                ClientError::SignInRequired { url, why }
+            }
             StatusCode::UNAUTHORIZED => ClientError::Unauthorized { url, why },
+            _ if challenge.lacks_scopes => {
+                let scopes = challenge.scopes.clone();
+                ClientError::InsufficientScope { url, scopes }
+            }
             _ => ClientError::Forbidden { url, why },
         }
+    }
+
+    fn unauthorized(&self) -> ClientError {
+        let url = self.url.to_string();
+        ClientError::Unauthorized { url, why: None }
     }
 
     async fn body(&self, response: Response) -> Result<Vec<u8>, ClientError> {
@@ -351,13 +433,14 @@ impl HttpTransport {
         era: Era,
         last_event_id: Option<&str>,
     ) -> Result<Response, ClientError> {
-        let mut get = self.with_headers(self.client.get(self.target.clone()), era);
-        if let Some(id) = last_event_id {
-            get = get.header("last-event-id", id);
-        }
-        get.send()
-            .await
-            .map_err(|error| request_error(&self.url, &error))
+        self.send(|| {
+            let get = self.with_headers(self.client.get(self.target.clone()), era);
+            match last_event_id {
+                Some(id) => get.header("last-event-id", id),
+                None => get,
+            }
+        })
+        .await
     }
 
     async fn messages(&self, response: Response) -> Result<MessageStream, ClientError> {
@@ -375,13 +458,11 @@ impl HttpTransport {
 
     /// Sends the reply to a request of the server.
     pub(super) async fn reply(&self, body: String, era: Era) -> Result<(), ClientError> {
-        let post = self
-            .with_headers(self.client.post(self.target.clone()), era)
-            .body(body);
-        post.send()
-            .await
-            .map(|_| ())
-            .map_err(|error| request_error(&self.url, &error))
+        let post = || {
+            self.with_headers(self.client.post(self.target.clone()), era)
+                .body(body.clone())
+        };
+        self.send(post).await.map(|_| ())
     }
 }
 

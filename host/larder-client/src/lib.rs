@@ -82,10 +82,12 @@ mod http;
 mod limits;
 mod lines;
 mod listen;
+mod login;
 mod message;
 mod results;
 mod revision;
 mod search;
+mod sign_in;
 mod tool_call;
 mod transport;
 mod watch;
@@ -96,6 +98,7 @@ pub use error::{ClientError, RpcError};
 pub use filter::Filter;
 pub use http::AdminEvents;
 pub use listen::{ListenTargets, ListeningClient, ResourceChange};
+pub use login::Login;
 pub use message::Notification;
 pub use results::{
     Answer, Completion, Content, InputRequest, InputRequired, NotBase64, Page, Progress, Prompt,
@@ -104,5 +107,8 @@ pub use results::{
 };
 pub use revision::{Revision, UnknownRevision};
 pub use search::Search;
+pub use sign_in::{
+    ClientIdentity, IsPublicAddress, SignIn, SignInError, TokenStore, UserAction, UserPrompt,
+};
 pub use tool_call::ToolCall;
 pub use watch::{Event, watch};

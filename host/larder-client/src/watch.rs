@@ -13,6 +13,7 @@ use self::known::KnownContents;
 use super::connection::Client;
 use super::error::ClientError;
 use super::listen::{ListenTargets, ResourceChange};
+use super::sign_in::SignInError;
 
 const INITIAL_BACKOFF: Duration = Duration::from_millis(500);
 const MAX_BACKOFF: Duration = Duration::from_secs(30);
@@ -177,10 +178,18 @@ impl<E: FnMut(Event) -> ControlFlow<()>> Watcher<'_, E> {
 }
 
 fn is_permanent(error: &ClientError) -> bool {
-    use ClientError::{BadToken, BadUrl, Forbidden, Unauthorized};
+    use ClientError::{
+        BadToken, BadUrl, Forbidden, InsufficientScope, SignInRequired, Unauthorized,
+    };
     matches!(
         error,
-        BadUrl(_) | BadToken | Unauthorized { .. } | Forbidden { .. }
+        BadUrl(_)
+            | BadToken
+            | Unauthorized { .. }
+            | SignInRequired { .. }
+            | InsufficientScope { .. }
+            | Forbidden { .. }
+            | ClientError::SignIn(SignInError::Ended(_))
     )
 }
 

@@ -380,6 +380,18 @@ pub fn variable(name: &str) -> Option<String> {
     environment().remove(name).filter(|value| !value.is_empty())
 }
 
+/// Returns the state folder of this user, which does not depend on a configuration.
+pub fn user_state_dir() -> Option<PathBuf> {
+    let folder = |name| {
+        variable(name)
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute())
+    };
+    let state = folder("XDG_STATE_HOME");
+    let state = state.or_else(|| Some(folder("HOME")?.join(".local/state")));
+    Some(state?.join("larder"))
+}
+
 /// Returns the name of the user who runs this process, to record who approved a grant.
 pub fn operator_name() -> String {
     let env = environment();

@@ -22,6 +22,7 @@ mod health;
 mod inspect;
 mod list;
 mod log;
+mod login;
 mod man;
 mod name_value;
 mod new;
@@ -41,6 +42,7 @@ mod sdk;
 mod search;
 mod serve;
 mod server_address;
+mod sign_in;
 mod state;
 mod state_folder;
 mod status;
@@ -105,6 +107,8 @@ enum Command {
     Watch(watch::Watch),
     Request(request::Request),
     Connect(connect::Connect),
+    Login(login::Login),
+    Logout(login::Logout),
     Approve(approve::Approve),
     Forget(forget::Forget),
     State(state::State),
@@ -236,6 +240,8 @@ impl Command {
             Self::Watch(watch) => watch.run().await,
             Self::Request(request) => request.run().await,
             Self::Connect(connect) => connect.run(),
+            Self::Login(login) => login.run().await,
+            Self::Logout(logout) => logout.run().await,
             Self::Approve(approve) => approve.run().await,
             Self::Forget(forget) => forget.run().await,
             Self::State(state) => state.run().await,

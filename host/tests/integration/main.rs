@@ -40,6 +40,7 @@ mod access {
     mod grants;
     mod quotas;
     mod secrets;
+    mod sign_in;
     mod teams;
 }
 

@@ -6,6 +6,7 @@ use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName
 use reqwest::{Certificate, Url};
 
 use crate::error::ClientError;
+use crate::sign_in::{Connection, Credential, SignIn, is_this_machine};
 
 /// The URL of requests over a Unix socket. The path is the path of the endpoint.
 const SOCKET_TARGET: &str = "http://localhost/mcp";
@@ -21,6 +22,8 @@ pub(crate) struct HttpOptions {
     pub(crate) ca: Option<Vec<u8>>,
     /// Whether credentials may be sent over plain HTTP to another machine.
     pub(crate) insecure: bool,
+    /// How to sign in, and where the tokens are stored. Not used if there is another credential.
+    pub(crate) sign_in: Option<SignIn>,
 }
 
 /// Where requests are sent.
@@ -46,15 +49,63 @@ impl Target {
             }
             None => url.clone(),
         };
-        let is_exposed = request_url.scheme() == "http" && !is_local(&request_url);
-        if is_exposed && options.has_credential() && !options.insecure {
-            return Err(ClientError::PlainHttp(url.to_string()));
-        }
-        Ok(Self {
+        let target = Self {
             url,
             request_url,
             socket,
-        })
+        };
+        if options.has_credential() {
+            target.require_encryption(options)?;
+        }
+        Ok(target)
+    }
+
+    /// Returns the stored tokens for this URL, unless the options have another credential.
+    pub(super) fn credential(
+        &self,
+        options: &HttpOptions,
+    ) -> Result<Option<Credential>, ClientError> {
+        let sign_in = match &options.sign_in {
+            Some(sign_in) if self.socket.is_none() && !options.has_credential() => sign_in,
+            _ => return Ok(None),
+        };
+        let credential = Credential::load(&self.request_url, sign_in, options.connection()?)?;
+        if credential.is_some() {
+            self.require_encryption(options)?;
+        }
+        Ok(credential)
+    }
+
+    /// Returns a credential for a new sign-in.
+    pub(super) fn new_credential(&self, options: &HttpOptions) -> Result<Credential, ClientError> {
+        let sign_in = self.sign_in(options)?;
+        self.require_encryption(options)?;
+        let connection = options.connection()?;
+        Ok(Credential::without_tokens(
+            &self.request_url,
+            sign_in,
+            connection,
+        ))
+    }
+
+    /// Deletes and revokes the stored tokens. Returns whether there were any.
+    pub(super) async fn log_out(&self, options: &HttpOptions) -> Result<bool, ClientError> {
+        let sign_in = self.sign_in(options)?;
+        let connection = options.connection()?;
+        Ok(Credential::log_out(&self.request_url, sign_in, connection).await?)
+    }
+
+    fn sign_in<'a>(&self, options: &'a HttpOptions) -> Result<&'a SignIn, ClientError> {
+        let sign_in = options.sign_in.as_ref().filter(|_| self.socket.is_none());
+        sign_in.ok_or_else(|| ClientError::NoLogin(self.url.to_string()))
+    }
+
+    fn require_encryption(&self, options: &HttpOptions) -> Result<(), ClientError> {
+        let is_plain = self.request_url.scheme() == "http" && !is_this_machine(&self.request_url);
+        if is_plain && !options.insecure {
+            return Err(ClientError::PlainHttp(self.url.to_string()));
+        }
+        Ok(())
     }
 }
 
@@ -62,6 +113,14 @@ impl HttpOptions {
     fn has_credential(&self) -> bool {
         let is_credential = |name: &str| name.eq_ignore_ascii_case(AUTHORIZATION.as_str());
         self.token.is_some() || self.headers.iter().any(|(name, _)| is_credential(name))
+    }
+
+    /// How to connect to an authorization server.
+    pub(crate) fn connection(&self) -> Result<Connection, ClientError> {
+        Ok(Connection {
+            certificates: self.certificates()?,
+            insecure: self.insecure,
+        })
     }
 
     /// The headers of each request.
@@ -98,15 +157,6 @@ impl HttpOptions {
             _ => Err(ClientError::BadCertificates),
         }
     }
-}
-
-/// Whether the URL leads to this machine.
-pub(super) fn is_local(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
-    host == "localhost"
-        || host
-            .parse::<std::net::IpAddr>()
-            .is_ok_and(|address| address.is_loopback())
 }
 
 /// Encodes a header value. Values that are not plain ASCII use the base64 form that the protocol defines.

@@ -8,9 +8,9 @@ use tempfile::TempDir;
 use super::error::CommandError;
 use super::server_address::{ADMIN, ENDPOINT, GivenToken, ServerAddress, ServerArgs};
 use super::team::TeamArg;
-use super::{guest_stderr, log, out, temp_plugins};
+use super::{guest_stderr, log, out, sign_in, temp_plugins};
 use crate::app::App;
-use larder_client::{Client, ClientBuilder, ClientError, Revision};
+use larder_client::{Client, ClientBuilder, ClientError, Revision, SignIn};
 use larder_config::{self as config, Overrides};
 use larder_model::name::TeamName;
 
@@ -27,6 +27,9 @@ pub(super) struct ConnectionArgs {
     /// A file with the bearer token for the server
     #[arg(long, value_name = "FILE", conflicts_with = "token")]
     token_file: Option<PathBuf>,
+    /// Sign in in a browser if the server requires it, also for more scopes, instead of an error
+    #[arg(long, conflicts_with_all = ["token", "token_file"])]
+    login: bool,
     #[command(flatten)]
     server: ServerArgs,
     /// Use only this protocol revision, such as 2025-11-25
@@ -119,6 +122,7 @@ impl ConnectionArgs {
             file: self.token_file,
         };
         let ServerAddress { url, builder, .. } = self.server.resolve(&ENDPOINT, self.url, token)?;
+        let builder = with_sign_in(builder, self.login);
         Ok(ClientFactory {
             builder: with_revision(builder, self.protocol),
             target: Target::Url(url),
@@ -157,6 +161,17 @@ impl ConnectionArgs {
             },
         })
     }
+}
+
+/// Uses stored tokens. With `--login`, the user signs in where they are not sufficient.
+fn with_sign_in(builder: ClientBuilder, login: bool) -> ClientBuilder {
+    let Some(sign_in) = sign_in::stored() else {
+        return builder;
+    };
+    builder.sign_in(SignIn {
+        prompt: login.then(|| sign_in::prompt(true)),
+        ..sign_in
+    })
 }
 
 fn with_revision(builder: ClientBuilder, revision: Option<Revision>) -> ClientBuilder {

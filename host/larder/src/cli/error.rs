@@ -58,6 +58,8 @@ pub(super) enum CommandError {
     Random(#[from] larder_mcp::auth::RandomError),
     #[error("{} contains no token: the file must contain the token and nothing else", .0.display())]
     NoToken(PathBuf),
+    #[error("there is no folder for tokens: set HOME or XDG_STATE_HOME")]
+    NoStateFolder,
     #[error("{}: {error}", path.display())]
     Pack { path: PathBuf, error: PackError },
     #[error("{}: {error}", path.display())]
@@ -115,6 +117,7 @@ impl CommandError {
             | Self::Input { .. }
             | Self::Cases { .. }
             | Self::NoToken(_)
+            | Self::NoStateFolder
             | Self::NoModule(_)
             | Self::NoSession(_)
             | Self::InputField { .. }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::error::CommandError;
-use super::out;
+use super::{out, sign_in};
 use larder_client::{Client, ClientBuilder};
 use larder_config::{self as config, ClientConfig, ConfiguredAddress};
 
@@ -113,24 +113,23 @@ impl ServerArgs {
             token,
             token_file.map(|path| (path, format!("{token_key} in {}", file.display()))),
         )?;
-        let ca = self.ca.or(client.ca_file.filter(|_| is_of_file));
+        let ca = self.ca.clone().or(client.ca_file.filter(|_| is_of_file));
         if self.verbose {
+            let without = if is_signed_in(kind, &url) {
+                "from `larder login`"
+            } else {
+                "no token"
+            };
             let token = token
                 .as_ref()
-                .map_or("no token", |(_, source)| source.as_str());
+                .map_or(without, |(_, source)| source.as_str());
             out::note(&format!(
                 "larder: server {url} (from {url_source}); token: {token}"
             ));
         }
-        let mut builder = Client::builder();
+        let mut builder = Self { ca, ..self }.builder()?;
         if let Some((token, _)) = token {
             builder = builder.token(token);
-        }
-        if self.insecure {
-            builder = builder.insecure();
-        }
-        if let Some(path) = ca {
-            builder = builder.ca(std::fs::read(&path).map_err(CommandError::input(&path))?);
         }
         Ok(ServerAddress {
             url,
@@ -138,6 +137,24 @@ impl ServerArgs {
             builder,
         })
     }
+
+    /// Returns how to connect, without a token.
+    pub(super) fn builder(self) -> Result<ClientBuilder, CommandError> {
+        let mut builder = Client::builder();
+        if self.insecure {
+            builder = builder.insecure();
+        }
+        if let Some(path) = self.ca {
+            builder = builder.ca(std::fs::read(&path).map_err(CommandError::input(&path))?);
+        }
+        Ok(builder)
+    }
+}
+
+/// Whether tokens of a sign-in are stored for this address.
+fn is_signed_in(kind: &AddressKind, url: &str) -> bool {
+    let is_endpoint = kind.token_variable == ENDPOINT.token_variable;
+    is_endpoint && sign_in::stored().is_some_and(|sign_in| sign_in.store.contains(url))
 }
 
 fn address(
@@ -181,7 +198,7 @@ fn find_token(
 
 /// Reads a token file. Rejects an empty file: the token would not be sent, and the server's error would not name the
 /// cause.
-fn read_token(path: &Path) -> Result<String, CommandError> {
+pub(super) fn read_token(path: &Path) -> Result<String, CommandError> {
     let text = std::fs::read_to_string(path).map_err(CommandError::input(path))?;
     match text.trim() {
         "" => Err(CommandError::NoToken(path.to_owned())),
