@@ -14,7 +14,7 @@ use super::provider::{limits, size};
 use super::registries::{RegistrySettings, TeamAccess};
 use super::secret::ConfiguredSecrets;
 use super::trust::{Rule, verifier};
-use super::{Conversion, count, name_case, require_folder};
+use super::{Conversion, count, name_case};
 use crate::file::{self, File, Provider};
 use crate::value::Approval;
 use crate::{Overrides, Team};
