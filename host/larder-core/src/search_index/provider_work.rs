@@ -1,14 +1,14 @@
 //! The work for one provider: a plan of reads, and the reasons to make a new plan.
 
 mod batch;
-mod listing;
+mod list_pages;
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use self::batch::Batch;
-use self::listing::Listing;
+use self::list_pages::ListPages;
 use super::content::{self, Content};
 use super::plan::{PlannedRead, Situation, planned_reads};
 use super::progress::IndexProgress;
@@ -35,7 +35,7 @@ pub(super) struct ProviderWork {
     /// The remaining reads of the pages that were listed. `None` if the list has to begin.
     reads: Option<VecDeque<PlannedRead>>,
     /// The list, if pages of it are left.
-    listing: Option<Listing>,
+    listing: Option<ListPages>,
     /// When the list may begin again.
     next_listing: Option<Instant>,
     /// Whether the list is longer than the index can be.
@@ -234,7 +234,7 @@ impl ProviderWork {
         }
     }
 
-    async fn begin_listing(&mut self, turn: &Turn<'_>) -> Result<Listing, TurnError> {
+    async fn begin_listing(&mut self, turn: &Turn<'_>) -> Result<ListPages, TurnError> {
         let now = Instant::now();
         self.replan();
         if self.read_all.is_none_or(|last| now >= last + READ_INTERVAL) {
@@ -247,11 +247,11 @@ impl ProviderWork {
         }
         let known = turn.index.known(turn.offer.name()).await?;
         self.planned_updates = std::mem::take(&mut self.updated);
-        Ok(Listing::new(known))
+        Ok(ListPages::new(known))
     }
 
     /// Removes the documents that are not listed any more.
-    async fn end_listing(&mut self, turn: &Turn<'_>, listing: Listing) -> Result<(), TurnError> {
+    async fn end_listing(&mut self, turn: &Turn<'_>, listing: ListPages) -> Result<(), TurnError> {
         let now = Instant::now();
         self.checked = Some(now);
         self.next_listing = Some(now + listing.pause(turn.offer));

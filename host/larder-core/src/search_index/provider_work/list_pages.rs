@@ -20,7 +20,7 @@ const MAX_SHARE_OF_TIME: u32 = 20;
 
 /// A list of which some pages may be left.
 #[derive(Debug)]
-pub(super) struct Listing {
+pub(super) struct ListPages {
     /// The stored documents that were not listed so far.
     pub(super) unlisted: HashMap<Uri, KnownDocument>,
     next: NextPage,
@@ -46,7 +46,7 @@ pub(super) struct Page {
     pub(super) versions: HashMap<Uri, String>,
 }
 
-impl Listing {
+impl ListPages {
     /// Begins a list. `known` are the stored documents of the provider.
     pub(super) fn new(known: HashMap<Uri, KnownDocument>) -> Self {
         Self {
