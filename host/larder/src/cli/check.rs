@@ -68,6 +68,9 @@ struct Findings {
     faults: Vec<String>,
     /// What is unusual in the configuration but not a problem.
     warnings: Vec<String>,
+    /// The secrets that providers can read. Some providers need theirs, so these warnings are never problems.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    secrets_in_guests: Vec<String>,
     /// What was tested over the network.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     online: Vec<OnlineCheck>,
@@ -126,7 +129,7 @@ async fn examine(
     for team in config.teams.values() {
         let reports = grants::of_team(team)?;
         let secrets = grants::secrets_in_guests(team, &reports);
-        findings.warnings.extend(secrets);
+        findings.secrets_in_guests.extend(secrets);
         findings.grants.extend(reports);
     }
     findings.add_configuration(&config);
@@ -190,13 +193,18 @@ impl Findings {
 
     fn has_warning(&self) -> bool {
         let is_ok = |check: &OnlineCheck| check.outcome == OnlineOutcome::Ok;
-        self.warning_count() > 0 || !self.online.iter().all(is_ok)
+        self.strict_warning_count() > 0 || !self.online.iter().all(is_ok)
     }
 
-    fn warning_count(&self) -> usize {
+    /// The number of warnings that are problems with `--strict`.
+    fn strict_warning_count(&self) -> usize {
         let providers = self.served.providers.iter();
         let of_settings = providers.map(|provider| provider.setting_warnings.len());
         self.warnings.len() + of_settings.sum::<usize>()
+    }
+
+    fn warning_count(&self) -> usize {
+        self.strict_warning_count() + self.secrets_in_guests.len()
     }
 
     fn outcome(&self) -> Outcome {
@@ -284,7 +292,7 @@ impl Findings {
         for fault in &self.faults {
             out::note(fault);
         }
-        for warning in &self.warnings {
+        for warning in self.warnings.iter().chain(&self.secrets_in_guests) {
             out::note(&format!("warning: {warning}"));
         }
         for problem in self.grants.iter().flat_map(GrantReport::problems) {

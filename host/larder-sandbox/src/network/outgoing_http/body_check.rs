@@ -58,7 +58,8 @@ impl<F: Fn() -> SecretInResponse + Send + Sync + 'static> BodyCheck<F> {
         while let Some(frame) = self.body.frame().await {
             let frame = match frame {
                 Ok(frame) => frame,
-                Err(error) => return Some(Err(error.into())),
+                // The URL can contain the secret.
+                Err(error) => return Some(Err(error.without_url().into())),
             };
             match frame.into_data() {
                 Ok(data) => match self.release(&data) {

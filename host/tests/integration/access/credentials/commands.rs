@@ -191,17 +191,31 @@ fn a_team_uses_only_the_secrets_of_its_ceiling() {
 
 #[test]
 fn check_warns_of_secrets_that_are_not_safe() {
+    let addresses = "server.listen = '127.0.0.1:0'\nadmin.listen = '127.0.0.1:0'\n";
     let config = "[secret.token]\nfile = 'token'\nhosts = ['http://localhost:9']\n[secret.setting]\nfile = 'token'\n\
                   [provider.credentials]\nsecrets = ['setting']\n\
                   hosts = [{ host = 'http://localhost:9', auth = { bearer = 'token' }, plain_http = true }]\n";
-    let check = work_dir(config).larder("check");
+    let work_dir = work_dir(&format!("{addresses}{config}"));
+    let check = work_dir.larder("check");
     let warnings: Vec<_> = check
         .stderr
         .lines()
         .filter(|line| line.starts_with("warning: "))
         .collect();
     assert_eq!(warnings.len(), 2, "{}", check.stderr);
-    assert!(warnings[0].contains("credentials: the secret setting enters the provider"));
-    assert!(warnings[1].contains("`token` is sent to localhost without TLS"));
+    assert!(warnings[0].contains("`token` is sent to localhost without TLS"));
+    assert!(warnings[1].contains("credentials: the secret setting enters the provider"));
     assert_eq!(check.code, Some(0), "{}", check.stderr);
+    assert_eq!(work_dir.larder("check --strict").code, Some(1));
+    // A provider can need a secret, so this warning is no problem.
+    let only_setting =
+        "[secret.setting]\nfile = 'token'\n[provider.credentials]\nsecrets = ['setting']\n";
+    let work_dir = work_dir.file("larder.toml", &format!("{addresses}{only_setting}"));
+    let strict = work_dir.larder("check --strict");
+    assert_eq!(strict.code, Some(0), "{}", strict.stderr);
+    assert!(
+        strict.stderr.contains("but one warning"),
+        "{}",
+        strict.stderr
+    );
 }
