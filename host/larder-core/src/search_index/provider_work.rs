@@ -2,7 +2,7 @@
 
 mod batch;
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -10,10 +10,10 @@ use self::batch::Batch;
 use super::content::{self, Content};
 use super::plan::{Plan, PlannedRead, Situation};
 use super::progress::IndexProgress;
-use super::retry::Retry;
 use crate::catalog::{Catalog, Offer};
+use crate::host_reads;
+use crate::retry::Retry;
 use larder_model::name::Digest;
-use larder_model::policy::Permit;
 use larder_model::resource::Entry;
 use larder_model::text_index::{Change, IndexError, TextIndex};
 use larder_model::uri::Uri;
@@ -24,8 +24,6 @@ use larder_runtime::drain::Drain;
 const VERSION_INTERVAL: Duration = Duration::from_secs(60);
 /// After this time, content without a version is read again, and documents that failed or did not fit are tried again.
 const READ_INTERVAL: Duration = Duration::from_secs(3_600);
-/// URIs in one query of versions.
-const MAX_VERSION_URIS: usize = 500;
 /// After this many failed reads in one plan, the provider is not called for some time.
 const MAX_FAILED_READS: usize = 8;
 
@@ -210,7 +208,8 @@ impl ProviderWork {
             .filter(own)
             .map(AsRef::as_ref)
             .collect();
-        let versions = versions(offer, &entries)
+        let uris: Vec<_> = entries.iter().map(|entry| entry.uri.clone()).collect();
+        let versions = host_reads::versions(offer, &uris)
             .await
             .map_err(TurnError::Provider)?;
         self.checked = Some(now);
@@ -352,22 +351,4 @@ impl ProviderWork {
             Some(format!("cannot be read now: {error}")),
         );
     }
-}
-
-/// Queries the versions of these entries, if the provider supports versions. The calls count as calls of the host.
-async fn versions(offer: &Offer, entries: &[&Entry]) -> Result<HashMap<Uri, String>, CallError> {
-    let mut versions = HashMap::new();
-    if !offer.provider.interfaces().versions {
-        return Ok(versions);
-    }
-    for chunk in entries.chunks(MAX_VERSION_URIS) {
-        let uris: Vec<_> = chunk.iter().map(|entry| entry.uri.clone()).collect();
-        let found = offer.provider.versions(Permit::for_host(), &uris).await?;
-        versions.extend(
-            uris.into_iter()
-                .zip(found)
-                .filter_map(|(uri, version)| Some((uri, version?))),
-        );
-    }
-    Ok(versions)
 }
