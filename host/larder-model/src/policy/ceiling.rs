@@ -33,6 +33,8 @@ pub struct Bounds {
     pub tools: ToolGrant,
     /// Whether clients can get prompts.
     pub prompts: bool,
+    /// Whether folders with a `SKILL.md` are offered as skills.
+    pub skills: bool,
 }
 
 /// The part of a grant or grant request that the ceiling allows, and the lines that it denies.
@@ -62,6 +64,7 @@ impl Ceiling {
             allowed.tools = allowed.tools.intersection(&bounds.tools);
             allowed.key_value = allowed.key_value.intersection(bounds.key_value);
             allowed.prompts &= bounds.prompts;
+            allowed.skills &= bounds.skills;
             bounds.cap_resources(&mut allowed.functions);
         }
         let secrets = grant
@@ -96,6 +99,7 @@ impl Ceiling {
             allowed.tools = allowed.tools.intersection(&bounds.tools);
             allowed.key_value = allowed.key_value.intersection(bounds.key_value);
             allowed.prompts &= bounds.prompts;
+            allowed.skills &= bounds.skills;
             bounds.cap_resources(&mut allowed.functions);
         }
         let named = std::mem::take(&mut allowed.secrets).into_keys();
@@ -209,6 +213,7 @@ mod tests {
                     caller: true,
                 },
                 prompts: false,
+                skills: false,
             }),
             secrets: [("ours".to_owned(), Secret::new("hush"))]
                 .into_iter()
