@@ -12,6 +12,7 @@ pub mod reconcile;
 pub mod replicas;
 mod retry;
 pub mod search_index;
+pub mod skill_snapshots;
 pub mod source;
 pub mod telemetry;
 #[cfg(any(test, feature = "test-util"))]

@@ -51,6 +51,7 @@ mod gateway {
     mod interfaces;
     mod search;
     mod search_index;
+    mod skills;
     mod slow_lists;
 }
 

@@ -67,6 +67,10 @@ pub(crate) enum Method {
     SetLogLevel,
     Subscribe,
     Unsubscribe,
+    /// From the skills extension, like the next two.
+    Skills,
+    GetSkill,
+    Directory,
     /// A search, which is a method of this server and not of the protocol.
     Search,
     /// From the `resources-get` extension, like the next two.
@@ -113,6 +117,9 @@ impl Method {
             "tools/call" => Some(Self::CallTool),
             "prompts/list" => Some(Self::Prompts),
             "prompts/get" => Some(Self::GetPrompt),
+            "skills/list" => Some(Self::Skills),
+            "skills/get" => Some(Self::GetSkill),
+            "resources/directory/read" => Some(Self::Directory),
             "resources/get" => Some(Self::Get),
             SEARCH_METHOD => Some(Self::Search),
             _ => None,
@@ -138,6 +145,9 @@ impl Method {
             Self::Prompts => "prompts",
             Self::GetPrompt => "prompt",
             Self::SetLogLevel => "log-level",
+            Self::Skills => "skills",
+            Self::GetSkill => "skill",
+            Self::Directory => "directory",
             Self::Search => "search",
             Self::Subscribe | Self::SubscribeAll => "subscribe",
             Self::Unsubscribe | Self::UnsubscribeAll => "unsubscribe",
@@ -158,6 +168,9 @@ impl Method {
             Self::Prompts => "prompts/list",
             Self::GetPrompt => "prompts/get",
             Self::SetLogLevel => "logging/setLevel",
+            Self::Skills => "skills/list",
+            Self::GetSkill => "skills/get",
+            Self::Directory => "resources/directory/read",
             Self::Search => SEARCH_METHOD,
             Self::Get => "resources/get",
             Self::Subscribe | Self::SubscribeAll => "resources/subscribe",
@@ -199,6 +212,17 @@ pub(crate) enum Operation {
     GetPrompt(Box<RetryableRequest<PromptCall>>),
     /// From the legacy era.
     SetLogLevel(Severity),
+    Skills {
+        cursor: Option<String>,
+    },
+    GetSkill {
+        uri: Uri,
+    },
+    /// A list of the children of a folder.
+    Directory {
+        uri: Uri,
+        cursor: Option<String>,
+    },
     Search {
         query: Box<SearchQuery>,
         cursor: Option<String>,
@@ -346,6 +370,9 @@ impl Operation {
             Self::Prompts { .. } => Method::Prompts,
             Self::GetPrompt(_) => Method::GetPrompt,
             Self::SetLogLevel(_) => Method::SetLogLevel,
+            Self::Skills { .. } => Method::Skills,
+            Self::GetSkill { .. } => Method::GetSkill,
+            Self::Directory { .. } => Method::Directory,
             Self::Search { .. } => Method::Search,
             Self::Subscribe { .. } => Method::Subscribe,
             Self::Unsubscribe { .. } => Method::Unsubscribe,
@@ -359,9 +386,11 @@ impl Operation {
     /// Returns the URI of the operation; none if the operation has no URI.
     pub(crate) fn uri(&self) -> Option<&str> {
         match self {
-            Self::Read { uri, .. } | Self::Get { uri, .. } | Self::Subscribe { uri } => {
-                Some(uri.as_str())
-            }
+            Self::Read { uri, .. }
+            | Self::Get { uri, .. }
+            | Self::GetSkill { uri }
+            | Self::Directory { uri, .. }
+            | Self::Subscribe { uri } => Some(uri.as_str()),
             Self::Unsubscribe { uri } => Some(uri),
             Self::InvalidUri { invalid, .. } => Some(&invalid.text),
             _ => None,
@@ -399,6 +428,12 @@ impl Operation {
             Method::Prompts => Self::Prompts { cursor: cursor()? },
             Method::GetPrompt => Self::GetPrompt(Box::new(parameters::prompt_call(fields)?)),
             Method::SetLogLevel => Self::SetLogLevel(parse_level(&fields.required_text("level")?)?),
+            Method::Skills => Self::Skills { cursor: cursor()? },
+            Method::GetSkill => Self::with_uri(method, uri()?, |uri| Self::GetSkill { uri }),
+            Method::Directory => {
+                let cursor = cursor()?;
+                Self::with_uri(method, uri()?, |uri| Self::Directory { uri, cursor })
+            }
             Method::Search => Self::Search {
                 query: Box::new(parameters::search(fields)?),
                 cursor: cursor()?,
