@@ -4,7 +4,7 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, ensure};
 
@@ -35,6 +35,52 @@ pub(crate) fn second_2026(output: &Output) -> Result<Outcome> {
         "0.2-2026-07-28",
         &["--requirements", "2026-07-28"],
     )
+}
+
+/// The scenarios of the skills extension. The suite does not require them of every server, so each is run by its name.
+pub(crate) fn skills(output: &Output) -> Result<Outcome> {
+    let file = skill_folder()?;
+    for scenario in ["enumeration", "manifest", "directory"] {
+        let name = format!("sep-2640-skills-{scenario}");
+        // Scenarios of extensions are in no version of the specification.
+        let scope = [
+            "--scenario",
+            &name,
+            "--spec-version",
+            "2026-07-28",
+            "--force",
+        ];
+        run(
+            output,
+            &file,
+            "conformance-0.2",
+            &format!("0.2-{name}"),
+            &scope,
+        )?;
+    }
+    Ok(Outcome::Passed)
+}
+
+/// Configures the provider `files` with a skill that has a folder.
+fn skill_folder() -> Result<PathBuf> {
+    let folder = target("xtask").join("conformance-skills");
+    let skill = folder.join("skills/pdf-processing");
+    fs::create_dir_all(skill.join("references"))?;
+    fs::write(
+        skill.join("SKILL.md"),
+        "---\nname: pdf-processing\ndescription: Extract, fill and assemble PDF documents\n\
+         license: Apache-2.0\nmetadata: {version: 1.5, tags: [pdf, forms]}\n---\n# PDF processing\n",
+    )?;
+    fs::write(skill.join("references/FORMS.md"), "# Forms\n")?;
+    let file = config(
+        "conformance-skills",
+        "",
+        &[(&folder.join("skills"), "/skills")],
+    )?;
+    let granted = fs::read_to_string(&file)?
+        .replace("[provider.files]\n", "[provider.files]\nskills = true\n");
+    fs::write(&file, granted)?;
+    Ok(file)
 }
 
 pub(crate) fn sign_in_2025(output: &Output) -> Result<Outcome> {
@@ -95,9 +141,19 @@ fn results(run: &str) -> Result<PathBuf> {
     Ok(results)
 }
 
-fn suite(output: &Output, package: &str, run: &str, scope: &[&str]) -> Result<Outcome> {
-    let results = results(run)?;
-    let server = RunningServer::start(&granted()?, output)?;
+fn suite(output: &Output, package: &str, name: &str, scope: &[&str]) -> Result<Outcome> {
+    run(output, &granted()?, package, name, scope)
+}
+
+fn run(
+    output: &Output,
+    config: &Path,
+    package: &str,
+    name: &str,
+    scope: &[&str],
+) -> Result<Outcome> {
+    let results = results(name)?;
+    let server = RunningServer::start(config, output)?;
     let mut suite = node(&format!("node_modules/{package}/dist/index.js"));
     suite.args(["server", "--url", &server.url]).args(scope);
     suite.arg("-o").arg(&results);

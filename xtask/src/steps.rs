@@ -78,6 +78,7 @@ pub(crate) const STEPS: &[Step] = steps![
     Light "conformance-0.1", "official suite 0.1.16, 2025-11-25", ["plugins", "host", "node"], conformance::first_2025;
     Light "conformance-0.2-2025", "official suite 0.2, 2025-11-25", ["plugins", "host", "node"], conformance::second_2025;
     Light "conformance-0.2-2026", "official suite 0.2, 2026-07-28", ["plugins", "host", "node"], conformance::second_2026;
+    Light "conformance-0.2-skills", "official suite 0.2, the skills extension", ["plugins", "host", "node"], conformance::skills;
     Light "sign-in-2025", "official suite 0.2, the authorization of clients in 2025-11-25", ["host", "node"], conformance::sign_in_2025;
     Light "sign-in-2026", "the same in 2026-07-28", ["host", "node"], conformance::sign_in_2026;
     Light "sign-in-oidc-provider", "sign in to the server with oidc-provider, in a browser and with a device code", ["plugins", "host", "node"], clients::oidc_provider;

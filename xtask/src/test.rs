@@ -278,7 +278,7 @@ mod tests {
         check(&["clients-python"], "plugins host python clients-python");
         check(
             &["conformance"],
-            "plugins host node conformance-0.1 conformance-0.2-2025 conformance-0.2-2026",
+            "plugins host node conformance-0.1 conformance-0.2-2025 conformance-0.2-2026 conformance-0.2-skills",
         );
         check(
             &["clint"],

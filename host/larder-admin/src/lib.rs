@@ -18,6 +18,7 @@ mod reload;
 mod response;
 mod routes;
 mod security_headers;
+mod skills;
 mod status;
 
 use std::net::IpAddr;
@@ -44,6 +45,7 @@ pub use self::index::IndexStatus;
 pub use self::issuer::{FetchError, Issuer};
 pub use self::operator::{EndpointCredentials, IssuedToken, TokenError};
 pub use self::reload::{ReloadReport, ReloadTrigger};
+pub use self::skills::SkillStatus;
 pub use self::status::{
     DeniedRequest, Grants, LastError, Memory, PendingApproval, Provider, RejectedComponent, Status,
     StoredValues, Team,

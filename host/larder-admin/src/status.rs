@@ -11,7 +11,7 @@ use http::StatusCode;
 use serde::{Deserialize, Serialize};
 
 use super::response::json;
-use super::{Admin, Cluster, Folders, IndexStatus, Issuer, TeamView};
+use super::{Admin, Cluster, Folders, IndexStatus, Issuer, SkillStatus, TeamView};
 use larder_core::catalog::{self, Collision, Offer};
 use larder_core::reconcile::ComponentReport;
 use larder_key_value::Usage;
@@ -164,6 +164,9 @@ pub struct Provider {
     /// The provider's part of the full-text index; `None` if it has none.
     #[serde(default)]
     pub index: Option<IndexStatus>,
+    /// The provider's skills; `None` if they are not granted or were not read yet.
+    #[serde(default)]
+    pub skills: Option<SkillStatus>,
 }
 
 /// The grants of a provider, without values that may be secret.
@@ -278,8 +281,12 @@ impl Team {
     fn of(team: &TeamView) -> Self {
         let catalog = team.catalog.snapshot();
         let index = team.index.providers();
+        let skills = team.catalog.skills();
         let provider = |offer: &Arc<Offer>| Provider {
             index: index.get(offer.name()).map(IndexStatus::of),
+            skills: skills
+                .of(offer.name())
+                .map(|skills| SkillStatus::of(skills)),
             ..Provider::of(offer)
         };
         Self {
@@ -375,6 +382,7 @@ impl Provider {
             list_circuit_open_ms: circuits.list_open_for.map(milliseconds),
             search_circuit_open_ms: circuits.search_open_for.map(milliseconds),
             index: None,
+            skills: None,
         }
     }
 }

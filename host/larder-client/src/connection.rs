@@ -11,7 +11,7 @@ use super::filter::Filter;
 use super::message::{self, ClientMessage, OnMessage, ServerMessage, ignore_message};
 use super::results::{
     CompleteResult, Completion, Page, Progress, Prompt, PromptResult, ReadResult, Resource,
-    ResourceTemplate, SearchResult, Tool, ToolResult,
+    ResourceTemplate, SearchResult, Skill, Tool, ToolResult,
 };
 use super::search::Search;
 use super::sign_in::Credential;
@@ -161,6 +161,26 @@ impl Client {
     /// Returns one page of the prompts.
     pub async fn prompts(&mut self, cursor: Option<&str>) -> Result<Page<Prompt>, ClientError> {
         self.send_request("prompts/list", page(&Filter::default(), cursor), None)
+            .await
+    }
+
+    /// Returns one page of the skills.
+    pub async fn skills(&mut self, cursor: Option<&str>) -> Result<Page<Skill>, ClientError> {
+        self.send_request("skills/list", page(&Filter::default(), cursor), None)
+            .await
+    }
+
+    /// Returns one page of the children of a folder.
+    pub async fn directory(
+        &mut self,
+        uri: &str,
+        cursor: Option<&str>,
+    ) -> Result<Page<Resource>, ClientError> {
+        let mut params = json!({ "uri": uri });
+        if let Some(cursor) = cursor {
+            params["cursor"] = json!(cursor);
+        }
+        self.send_request("resources/directory/read", params, None)
             .await
     }
 

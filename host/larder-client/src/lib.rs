@@ -103,7 +103,7 @@ pub use message::Notification;
 pub use results::{
     Answer, Completion, Content, InputRequest, InputRequired, NotBase64, Page, Progress, Prompt,
     PromptArgument, PromptMessage, PromptResult, ReadResult, Resource, ResourceTemplate,
-    SearchResult, Tool, ToolResult,
+    SearchResult, Skill, Tool, ToolResult,
 };
 pub use revision::{Revision, UnknownRevision};
 pub use search::Search;

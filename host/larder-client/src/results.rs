@@ -15,6 +15,7 @@ pub struct Page<T> {
         alias = "resourceTemplates",
         alias = "tools",
         alias = "prompts",
+        alias = "skills",
         alias = "results"
     )]
     pub items: Vec<T>,
@@ -177,6 +178,20 @@ pub struct PromptArgument {
     /// Whether a value is required.
     #[serde(default)]
     pub required: bool,
+    /// All other fields.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+/// A skill.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Skill {
+    /// The URI of its `SKILL.md`.
+    pub uri: String,
+    /// The front matter of its `SKILL.md`.
+    pub frontmatter: Map<String, Value>,
+    /// Its files with their digests and sizes, or `"dynamic"`.
+    pub resources: Value,
     /// All other fields.
     #[serde(flatten)]
     pub rest: Map<String, Value>,

@@ -194,6 +194,7 @@ pub(super) fn grant_request(
         key_value: raw.key_value.0,
         tools: raw.tools.0,
         prompts: raw.prompts,
+        skills: raw.skills,
         functions: function_settings(raw.functions, raw.resources),
     }
 }

@@ -87,6 +87,7 @@ pub(super) struct Ceiling {
     pub(super) key_value: KeyValue,
     pub(super) tools: Tools,
     pub(super) prompts: bool,
+    pub(super) skills: bool,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -319,6 +320,7 @@ pub(super) struct Provider {
     pub(super) functions: Functions,
     pub(super) resources: Resources,
     pub(super) prompts: bool,
+    pub(super) skills: bool,
     pub(super) prefix: Option<Spanned<String>>,
     pub(super) index: bool,
     pub(super) approve: Option<Approval>,
@@ -359,6 +361,7 @@ pub(super) struct GrantRequest {
     pub(super) functions: Functions,
     pub(super) resources: Resources,
     pub(super) prompts: bool,
+    pub(super) skills: bool,
 }
 
 /// Environment variables of a guest: names that are inherited from the server, or names with values.

@@ -23,7 +23,7 @@ mod watch;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-pub use self::cell::{Notifier, Reader, Writer, catalog, watch};
+pub use self::cell::{Notifier, Reader, SkillWriter, Writer, catalog, watch};
 pub use self::content_state::{ContentFingerprint, ContentState};
 pub use self::covered_entries::CoveredEntries;
 pub use self::definitions::{Definitions, OfferedPrompt, OfferedTool};
@@ -58,6 +58,8 @@ pub struct Catalog {
     unavailable: Vec<UnavailableProvider>,
     /// Whether the server offers its own tools.
     has_resource_tools: bool,
+    /// Whether a provider may offer skills.
+    has_skills: bool,
 }
 
 /// What the name of a tool stands for.
@@ -89,6 +91,7 @@ impl Catalog {
         offers.sort_by(|a, b| a.name().cmp(b.name()));
         let (index, collisions) = Index::new(&offers);
         let list_expiry = ListExpiry::new(&offers);
+        let has_skills = offers.iter().any(|offer| offer.provider.grant().skills);
         Self {
             offers,
             rejected,
@@ -98,6 +101,7 @@ impl Catalog {
             list_expiry,
             unavailable: Vec::new(),
             has_resource_tools: false,
+            has_skills,
         }
     }
 
@@ -135,6 +139,17 @@ impl Catalog {
     /// Whether the server offers its own tools.
     pub fn has_resource_tools(&self) -> bool {
         self.has_resource_tools
+    }
+
+    /// Whether a provider may offer skills.
+    pub(crate) fn has_skills(&self) -> bool {
+        self.has_skills
+    }
+
+    /// Returns the offer of the provider with this name.
+    pub(crate) fn offer(&self, name: &ProviderName) -> Option<&Arc<Offer>> {
+        let found = self.offers.binary_search_by(|offer| offer.name().cmp(name));
+        found.ok().map(|at| &self.offers[at])
     }
 
     /// Returns how long the list of entries may be reused as a whole, or `None` if nothing is offered. Personal lists

@@ -7,12 +7,14 @@ mod audited;
 mod cache;
 mod cursor;
 mod definitions;
+mod directory;
 mod error;
 mod filter;
 mod list;
 mod prompts;
 mod read;
 mod search;
+mod skills;
 mod team_collisions;
 #[cfg(test)]
 mod tests;

@@ -7,9 +7,12 @@ pub mod audit;
 pub mod catalog;
 pub mod change_detector;
 pub mod gateway;
+mod host_reads;
 pub mod reconcile;
 pub mod replicas;
+mod retry;
 pub mod search_index;
+pub mod skill_snapshots;
 pub mod source;
 pub mod telemetry;
 #[cfg(any(test, feature = "test-util"))]

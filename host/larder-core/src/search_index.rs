@@ -8,7 +8,6 @@ mod content;
 mod plan;
 mod progress;
 mod provider_work;
-mod retry;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,8 +17,8 @@ use futures_util::FutureExt as _;
 
 pub use self::progress::{IndexProgress, ProviderProgress};
 use self::provider_work::{ProviderWork, Turn, TurnError};
-use self::retry::Retry;
 use crate::catalog::{Catalog, Offer, Reader, UpdateHints};
+use crate::retry::Retry;
 use larder_model::name::ProviderName;
 use larder_model::text_index::{Change, IndexError, TextIndex};
 use larder_runtime::drain::Drain;

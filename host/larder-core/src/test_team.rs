@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use crate::catalog::{self, Catalog, Definitions, Offer, OfferedTool, Reader, Writer};
 use crate::gateway::{CacheConfig, Config, Gateway, PageSize, TeamParts};
-use larder_model::name::{TeamName, Teams};
+use crate::skill_snapshots::SkillFollower;
+use larder_model::name::{ProviderName, TeamName, Teams};
 use larder_model::resource::{Call, Caller};
 use larder_provider::{Provider, SignalReceiver, signal_channel};
+use larder_runtime::drain::Drain;
 use larder_runtime::history::EventLog;
 use larder_runtime::memory_budget::MemoryBudget;
 
@@ -18,7 +20,8 @@ pub struct TestTeam {
     pub reader: Reader,
     /// Receives requests of the gateway to refresh lists.
     pub signals: SignalReceiver,
-    _writer: Writer,
+    writer: Writer,
+    skills: SkillFollower,
 }
 
 impl TestTeam {
@@ -31,35 +34,41 @@ impl TestTeam {
         providers: impl IntoIterator<Item = Arc<dyn Provider>>,
         page_size: u32,
     ) -> Self {
+        let (writer, reader) = catalog::catalog(TeamName::default_team(), 100, EventLog::default());
+        let (sender, signals) = signal_channel();
+        let skill_writer = writer.skill_writer();
+        let skills = SkillFollower::new(reader.clone(), skill_writer, sender.clone(), Drain::new());
+        let parts = TeamParts::new(reader.clone(), sender);
+        let mut team = Self {
+            gateway: Gateway::new(config(page_size), [parts], MemoryBudget::unlimited()),
+            reader,
+            signals,
+            writer,
+            skills,
+        };
+        team.serve(providers).await;
+        team
+    }
+
+    /// Serves the lists that these providers return now, and builds their skills.
+    ///
+    /// # Panics
+    ///
+    /// If a provider cannot be probed, or if the schema of a tool is invalid.
+    pub async fn serve(&mut self, providers: impl IntoIterator<Item = Arc<dyn Provider>>) {
         let mut offers = Vec::new();
         for provider in providers {
             offers.push(Arc::new(offer(provider).await));
         }
-        let (mut writer, reader) =
-            catalog::catalog(TeamName::default_team(), 100, EventLog::default());
-        writer.publish(Catalog::new(offers, vec![], vec![]));
-        let (sender, signals) = signal_channel();
-        let config = Config {
-            page_size: PageSize {
-                resources: page_size,
-                templates: page_size,
-            },
-            instructions: None,
-            cache: CacheConfig {
-                bytes: 1 << 20,
-                entries: 100,
-            },
-            private: false,
-            shared_teams: vec![],
-            search_timeout: std::time::Duration::from_secs(1),
-        };
-        let team = TeamParts::new(reader.clone(), sender);
-        Self {
-            gateway: Gateway::new(config, [team], MemoryBudget::unlimited()),
-            reader,
-            signals,
-            _writer: writer,
-        }
+        self.writer.publish(Catalog::new(offers, vec![], vec![]));
+        self.skills.build_once().await;
+    }
+
+    /// Reports that any content of this provider may have changed, and builds the skills.
+    pub async fn report_change(&mut self, provider: &ProviderName) {
+        self.writer.may_have_changed(provider);
+        self.skills.take_all_hints();
+        self.skills.update().await;
     }
 
     /// A caller of the team without a name.
@@ -78,7 +87,25 @@ impl TestTeam {
     }
 }
 
-async fn offer(provider: Arc<dyn Provider>) -> Offer {
+/// The configuration of a gateway with pages of this size.
+pub(crate) fn config(page_size: u32) -> Config {
+    Config {
+        page_size: PageSize {
+            resources: page_size,
+            templates: page_size,
+        },
+        instructions: None,
+        cache: CacheConfig {
+            bytes: 1 << 20,
+            entries: 100,
+        },
+        private: false,
+        shared_teams: vec![],
+        search_timeout: std::time::Duration::from_secs(1),
+    }
+}
+
+pub(crate) async fn offer(provider: Arc<dyn Provider>) -> Offer {
     let mut probed = provider.probe().await.expect("the lists of a provider");
     let tools = std::mem::take(&mut probed.tools).into_iter();
     let tools = tools.map(|tool| OfferedTool::new(tool, "").expect("a valid schema"));

@@ -9,6 +9,7 @@ mod input;
 mod resource_tools;
 mod results;
 mod search;
+mod skills;
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -163,6 +164,11 @@ impl Context<'_> {
             Operation::CallResourceTool(request) => {
                 self.call_resource_tool(request).boxed().await?
             }
+            Operation::Skills { cursor } => self.skills(cursor.as_deref()).boxed().await?,
+            Operation::GetSkill { uri } => self.skill(uri).boxed().await?,
+            Operation::Directory { uri, cursor } => {
+                self.directory(uri, cursor.as_deref()).boxed().await?
+            }
             Operation::Search { query, cursor } => {
                 self.search(query, cursor.as_deref()).boxed().await?
             }
@@ -289,11 +295,13 @@ fn taken<T>(parameters: &mut Option<T>) -> Result<T, RpcError> {
 }
 
 /// Writes the capabilities of the server. Tools and prompts are declared also if there are none: agent frameworks list
-/// both in any case, and an error makes them fail.
+/// both in any case, and an error makes them fail. The skills extension is declared also if there are no skills, because
+/// folders can be listed.
 pub(super) fn write_capabilities(o: &mut Object<'_>) {
     let lists = r#""resources":{"subscribe":true,"listChanged":true},"tools":{"listChanged":true},"prompts":{"listChanged":true}"#;
+    let extensions = r#""io.modelcontextprotocol/skills":{"directoryRead":true}"#;
     o.json(
         "capabilities",
-        &format!(r#"{{{lists},"completions":{{}},"logging":{{}}}}"#),
+        &format!(r#"{{{lists},"completions":{{}},"logging":{{}},"extensions":{{{extensions}}}}}"#),
     );
 }

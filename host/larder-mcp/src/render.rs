@@ -3,6 +3,7 @@
 pub mod catalog_json;
 pub(super) mod definitions;
 pub(super) mod resource_tools;
+pub(super) mod skills;
 
 use serde_json::value::RawValue;
 

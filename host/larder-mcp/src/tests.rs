@@ -47,6 +47,7 @@ impl TestEndpoint {
     async fn new(content: FakeContent) -> Self {
         let grant = Grant {
             tools: ToolGrant::All,
+            skills: true,
             ..Grant::default()
         };
         let team = TestTeam::new([content.provider("wiki", grant)], 2).await;
@@ -180,4 +181,84 @@ async fn a_tool_is_listed_and_called() {
     let result = endpoint.request("tools/call", Some("double"), call).await;
     assert_eq!(result["isError"], true);
     assert_eq!(endpoint.content.calls(), ["probe", "call double"]);
+}
+
+const SKILL_MD: &str = "---\nname: pdf\ndescription: Fills forms\nmetadata: {n: 1}\n---\n";
+
+#[tokio::test]
+async fn the_skills_extension_is_declared_and_answers() {
+    let content = FakeContent::default()
+        .with_text("skill://pdf/SKILL.md", SKILL_MD)
+        .with_text("skill://pdf/a/b.md", "");
+    let endpoint = TestEndpoint::new(content).await;
+    let server = endpoint.request("server/discover", None, json!({})).await;
+    assert_eq!(
+        server["capabilities"]["extensions"],
+        json!({"io.modelcontextprotocol/skills": {"directoryRead": true}})
+    );
+    let list = endpoint.request("skills/list", None, json!({})).await;
+    let skill = json!({
+        "uri": "skill://pdf/SKILL.md",
+        "frontmatter": {"name": "pdf", "description": "Fills forms", "metadata": {"n": 1}},
+        "resources": [
+            {
+                "uri": "skill://pdf/SKILL.md",
+                "digest": "sha256:5240c5626f4e9be109082788c0db1cfee7ca93f8256d3c34744d9d9ade13c3b1",
+                "size": 60,
+            },
+            {
+                "uri": "skill://pdf/a/b.md",
+                "digest": "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+                "size": 0,
+            },
+        ],
+    });
+    assert_eq!(list["skills"], json!([skill]));
+    assert_eq!(list["resultType"], "complete");
+    assert_eq!(
+        (&list["ttlMs"], &list["cacheScope"]),
+        (&json!(0), &json!("public"))
+    );
+    let uri = json!({"uri": "skill://pdf/SKILL.md"});
+    let got = endpoint.request("skills/get", None, uri).await;
+    assert_eq!(got["skill"], skill);
+    assert_eq!(
+        (&got["ttlMs"], &got["cacheScope"]),
+        (&json!(0), &json!("public"))
+    );
+    for unknown in ["skill://other/SKILL.md", "skill://pdf", "no uri"] {
+        let error = endpoint
+            .request("skills/get", None, json!({"uri": unknown}))
+            .await;
+        assert_eq!(error["code"], -32602, "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_folder_is_listed() {
+    let content = FakeContent::default()
+        .with_text("skill://pdf/SKILL.md", SKILL_MD)
+        .with_text("skill://pdf/a/b.md", "");
+    let endpoint = TestEndpoint::new(content).await;
+    let folder = json!({"uri": "skill://pdf"});
+    let list = endpoint
+        .request("resources/directory/read", None, folder)
+        .await;
+    assert_eq!(
+        list["resources"],
+        json!([
+            {
+                "uri": "skill://pdf/SKILL.md",
+                "name": "pdf",
+                "description": "Fills forms",
+                "mimeType": "text/markdown",
+            },
+            {"uri": "skill://pdf/a", "name": "a", "mimeType": "inode/directory"},
+        ])
+    );
+    let file = json!({"uri": "skill://pdf/SKILL.md"});
+    let error = endpoint
+        .request("resources/directory/read", None, file)
+        .await;
+    assert_eq!(error["code"], -32602, "{error}");
 }

@@ -132,6 +132,8 @@ pub struct Grant {
     pub tools: ToolGrant,
     /// Whether clients can get the prompts of the provider.
     pub prompts: bool,
+    /// Whether folders with a `SKILL.md` are offered as skills.
+    pub skills: bool,
     /// How its functions are offered, if the component does not export the contract.
     pub functions: FunctionSettings,
     /// Precedes the names of its tools and prompts.

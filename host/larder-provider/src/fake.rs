@@ -54,6 +54,10 @@ struct Shared {
 struct State {
     texts: BTreeMap<String, String>,
     tools: Vec<Tool>,
+    /// Whether lists contain the versions of the texts.
+    is_versioned: bool,
+    /// Whether each read returns another text.
+    is_unstable: bool,
     failure: Option<CallError>,
     calls: Vec<String>,
     running: usize,
@@ -67,6 +71,23 @@ impl FakeContent {
             .lock()
             .texts
             .insert(uri.to_owned(), text.to_owned());
+        self
+    }
+
+    /// Removes a resource.
+    pub fn remove(&self, uri: &str) {
+        self.0.state.lock().texts.remove(uri);
+    }
+
+    /// From now on, lists contain the versions of the texts.
+    pub fn versioned(self) -> Self {
+        self.0.state.lock().is_versioned = true;
+        self
+    }
+
+    /// From now on, each read returns another text.
+    pub fn unstable(self) -> Self {
+        self.0.state.lock().is_unstable = true;
         self
     }
 
@@ -121,9 +142,18 @@ impl FakeContent {
     ///
     /// If the name is invalid.
     pub fn provider(&self, name: &str, grant: Grant) -> Arc<dyn Provider> {
+        self.provider_of_team(TeamName::default_team(), name, grant)
+    }
+
+    /// Creates a provider of a team with this content.
+    ///
+    /// # Panics
+    ///
+    /// If the name is invalid.
+    pub fn provider_of_team(&self, team: TeamName, name: &str, grant: Grant) -> Arc<dyn Provider> {
         let parts = ProviderParts {
             name: ProviderName::parse(name).expect("a name of a provider"),
-            team: TeamName::default_team(),
+            team,
             grant: Arc::new(grant),
             grant_sources: GrantSources::default(),
             signals: signal_channel().0,
@@ -204,7 +234,12 @@ impl Drop for RunningCall<'_> {
 impl State {
     fn entries(&self, from: usize, limit: u32) -> ListPage<Entry> {
         let rest = self.texts.keys().skip(from);
-        let items: Vec<_> = rest.take(limit as usize).map(|uri| entry(uri)).collect();
+        let mut items: Vec<_> = rest.take(limit as usize).map(|uri| entry(uri)).collect();
+        if self.is_versioned {
+            for item in &mut items {
+                item.version = self.texts.get(item.uri.as_str()).map(|text| version(text));
+            }
+        }
         let end = from + items.len();
         ListPage {
             next: (end < self.texts.len()).then(|| end.to_string()),
@@ -216,14 +251,19 @@ impl State {
 
     fn read(&self, uri: &Uri, known_version: Option<&str>) -> Result<ReadResult, CallError> {
         let text = self.texts.get(uri.as_str()).ok_or(CallError::NotFound)?;
-        let version = Digest::of(text.as_bytes()).to_string();
+        let text = if self.is_unstable {
+            format!("{text}{}", self.calls.len())
+        } else {
+            text.clone()
+        };
+        let version = version(&text);
         if known_version == Some(&version) {
             return Err(CallError::NotModified);
         }
         let content = Content {
             uri: uri.clone(),
             mime_type: Some("text/plain".into()),
-            body: Body::Text(text.clone()),
+            body: Body::Text(text),
             metadata: vec![],
         };
         Ok(ReadResult {
@@ -233,6 +273,10 @@ impl State {
             shared: false,
         })
     }
+}
+
+fn version(text: &str) -> String {
+    Digest::of(text.as_bytes()).to_string()
 }
 
 fn entry(uri: &str) -> Entry {

@@ -135,11 +135,7 @@ impl View {
     /// Returns what is currently served.
     pub fn served(&self) -> ServingReport {
         let teams = self.0.borrow();
-        ServingReport::of(
-            teams
-                .iter()
-                .map(|team| (team.catalog.team(), team.catalog.snapshot())),
-        )
+        ServingReport::of(teams.iter().map(|team| &team.catalog))
     }
 }
 

@@ -43,6 +43,7 @@ mod search;
 mod serve;
 mod server_address;
 mod sign_in;
+mod skills;
 mod state;
 mod state_folder;
 mod status;
@@ -103,6 +104,7 @@ enum Command {
     Call(call::Call),
     Prompts(prompts::Prompts),
     Prompt(prompt::Prompt),
+    Skills(skills::Skills),
     Search(search::Search),
     Watch(watch::Watch),
     Request(request::Request),
@@ -236,6 +238,7 @@ impl Command {
             Self::Call(call) => call.run().await,
             Self::Prompts(prompts) => prompts.run().await,
             Self::Prompt(prompt) => prompt.run().await,
+            Self::Skills(skills) => skills.run().await,
             Self::Search(search) => search.run().await,
             Self::Watch(watch) => watch.run().await,
             Self::Request(request) => request.run().await,

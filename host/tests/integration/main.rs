@@ -53,6 +53,7 @@ mod gateway {
     mod interfaces;
     mod search;
     mod search_index;
+    mod skills;
     mod slow_lists;
 }
 

@@ -234,7 +234,9 @@ fn api_error(error: gateway::Error) -> ApiError {
         Error::NotFound { .. }
         | Error::UnknownTemplate { .. }
         | Error::UnknownTool { .. }
-        | Error::UnknownPrompt { .. } => (StatusCode::NOT_FOUND, "not-found"),
+        | Error::UnknownPrompt { .. }
+        | Error::UnknownSkill { .. }
+        | Error::NoDirectory { .. } => (StatusCode::NOT_FOUND, "not-found"),
         Error::BadCursor
         | Error::FilterMismatch
         | Error::UnknownVariable { .. }

@@ -32,6 +32,7 @@ impl Conversion<'_> {
             env: raw.env.into_iter().collect(),
             tools: raw.tools.0,
             prompts: raw.prompts,
+            skills: raw.skills,
         };
         Ceiling {
             bounds: Some(bounds),

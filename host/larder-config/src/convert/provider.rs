@@ -106,6 +106,7 @@ impl Conversion<'_> {
             key_value: raw.key_value.0,
             tools: raw.tools.0,
             prompts: raw.prompts,
+            skills: raw.skills,
             functions: value::function_settings(raw.functions, raw.resources),
             name_prefix: self.name_prefix(raw.prefix),
             index: raw.index,

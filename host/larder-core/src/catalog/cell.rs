@@ -14,6 +14,7 @@ use super::{Catalog, ContentState, Lists, LogicalTime, Watch, WatchEvents};
 use larder_model::name::{ProviderName, TeamName};
 use larder_model::uri::Uri;
 use larder_runtime::history::EventLog;
+use larder_skills::{ProviderSkills, TeamSkills};
 
 /// Creates the empty catalog of a team, which records notifications as events. Returns its writer and its reader.
 pub fn catalog(team: TeamName, watched_uris: usize, events: EventLog) -> (Writer, Reader) {
@@ -22,6 +23,8 @@ pub fn catalog(team: TeamName, watched_uris: usize, events: EventLog) -> (Writer
         now: ArcSwap::default(),
         updates: UpdateTimes::default(),
         update_queue: UpdateQueue::default(),
+        skill_hints: UpdateQueue::default(),
+        skills: ArcSwap::default(),
         hub: WatchHub::new(watched_uris),
         notification_events: NotificationEvents(events),
         published: watch_channel::Sender::default(),
@@ -57,6 +60,9 @@ struct CatalogCell {
     now: ArcSwap<Catalog>,
     updates: UpdateTimes,
     update_queue: UpdateQueue,
+    /// The same hints for the snapshots of skills.
+    skill_hints: UpdateQueue,
+    skills: ArcSwap<TeamSkills>,
     hub: WatchHub,
     notification_events: NotificationEvents,
     /// Increases with each new catalog.
@@ -68,6 +74,7 @@ impl CatalogCell {
     fn record_update(&self, uri: &Uri) {
         self.updates.record(uri);
         self.update_queue.uri(uri);
+        self.skill_hints.uri(uri);
     }
 
     /// Notifies the watchers of changed lists.
@@ -123,6 +130,15 @@ impl Writer {
     /// Records that any content of this provider may have changed, also if its list is the same as before.
     pub(crate) fn may_have_changed(&self, provider: &ProviderName) {
         self.cell.update_queue.provider(provider);
+        self.cell.skill_hints.provider(provider);
+    }
+
+    /// Returns the writer of the skills. A catalog has only one.
+    pub fn skill_writer(&self) -> SkillWriter {
+        self.cell.skill_hints.collect();
+        SkillWriter {
+            cell: self.cell.clone(),
+        }
     }
 
     /// Returns the notifier for the change detector.
@@ -130,6 +146,39 @@ impl Writer {
         Notifier {
             cell: self.cell.clone(),
         }
+    }
+}
+
+/// Publishes the skills of providers. It cannot be cloned.
+#[derive(Debug)]
+pub struct SkillWriter {
+    cell: Arc<CatalogCell>,
+}
+
+impl SkillWriter {
+    /// Replaces the skills of a provider in one step. If skills differ, notifies the watchers of the list of resources
+    /// and of the files: a client that read a file after its first notification got the old bytes.
+    pub(crate) fn publish(&self, provider: &ProviderName, skills: Option<Arc<ProviderSkills>>) {
+        let before = self.cell.skills.load_full();
+        let mut now = TeamSkills::clone(&before);
+        now.set(provider, skills.clone());
+        self.cell.skills.store(Arc::new(now));
+        let nothing = Arc::default();
+        let old = before.of(provider).unwrap_or(&nothing);
+        let new = skills.as_ref().unwrap_or(&nothing);
+        if new.has_same_skills(old) {
+            return;
+        }
+        for uri in new.changed_files(old) {
+            self.cell.updates.record(uri);
+            self.cell.notified(uri, self.cell.hub.updated(uri));
+        }
+        self.cell.lists_changed(Lists::RESOURCES);
+    }
+
+    /// Waits for content that may have changed. For a single consumer. Cancel safe.
+    pub(crate) async fn next_hints(&self) -> UpdateHints {
+        self.cell.skill_hints.next().await
     }
 }
 
@@ -158,6 +207,7 @@ impl Notifier {
     pub(crate) fn anything_may_have_changed(&self) {
         self.cell.updates.record_all();
         self.cell.update_queue.anything();
+        self.cell.skill_hints.anything();
     }
 
     /// Records what a check of a URI found, if it found anything. With `notify`, also notifies the watchers.
@@ -210,6 +260,11 @@ impl Reader {
     /// Returns the current catalog.
     pub fn snapshot(&self) -> Arc<Catalog> {
         self.cell.now.load_full()
+    }
+
+    /// Returns the skills that are offered now.
+    pub fn skills(&self) -> Arc<TeamSkills> {
+        self.cell.skills.load_full()
     }
 
     /// Returns the current logical time, to compare with later updates.

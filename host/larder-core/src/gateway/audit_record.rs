@@ -149,7 +149,9 @@ impl<'a> AuditRecord<'a> {
                 Error::NotFound { .. }
                 | Error::UnknownTemplate { .. }
                 | Error::UnknownTool { .. }
-                | Error::UnknownPrompt { .. },
+                | Error::UnknownPrompt { .. }
+                | Error::UnknownSkill { .. }
+                | Error::NoDirectory { .. },
             ) => Outcome::NotFound.label(),
             Err(Error::NotModified { .. }) => Outcome::NotModified.label(),
             Err(Error::Refused { .. }) => "refused",

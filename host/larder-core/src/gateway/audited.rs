@@ -29,7 +29,8 @@ impl Gateway {
         max: u32,
     ) -> Result<Page<Arc<Entry>>, Error> {
         let record = self.begin_record("list", call, None).await?;
-        let result = self.entry_page(call, cursor, filter, max).await;
+        let page = self.entry_page(call, cursor, filter, max).await;
+        let result = page.map(|page| self.with_skill_entries(call, page));
         written(record.end_with_items(&result, |page| page.items.len())).await?;
         result
     }

@@ -51,6 +51,10 @@ pub(super) enum ListKind {
     Prompts,
     #[serde(rename = "s")]
     Search,
+    #[serde(rename = "k")]
+    Skills,
+    #[serde(rename = "d")]
+    Directory,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

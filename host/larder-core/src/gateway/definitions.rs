@@ -1,4 +1,4 @@
-//! The lists of tools and prompts. The catalog holds all of them, and they are the same for each caller of a team.
+//! The lists of tools, prompts and skills. The catalog holds all of them, and they are the same for each caller of a team.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,11 +10,12 @@ use super::{Error, Gateway, MAX_PAGE_BYTES};
 use crate::catalog::{Offer, OfferedPrompt, OfferedTool, ResourceTool};
 use larder_model::resource::{Call, Freshness, Page};
 use larder_model::tool::Tool;
+use larder_skills::Skill;
 
 /// The size of a definition without its long parts.
 const BASE_SIZE: usize = 256;
 
-/// A tool or a prompt in a list.
+/// A tool, a prompt or a skill in a list.
 trait Definition {
     fn name(&self) -> &str;
     /// The approximate size of its definition in bytes.
@@ -53,6 +54,16 @@ impl Definition for OfferedPrompt {
             .iter()
             .map(|argument| BASE_SIZE + text(&argument.description));
         BASE_SIZE + text(&self.prompt.description) + arguments.sum::<usize>()
+    }
+}
+
+impl Definition for Skill {
+    fn name(&self) -> &str {
+        self.uri().as_str()
+    }
+
+    fn size(&self) -> usize {
+        self.manifest_size()
     }
 }
 
@@ -125,6 +136,28 @@ impl Gateway {
         result
     }
 
+    /// Returns a page of the skills.
+    pub async fn skills(
+        &self,
+        call: &Arc<Call>,
+        cursor: Option<&str>,
+    ) -> Result<Page<Arc<Skill>>, Error> {
+        let record = self.begin_record("list-skills", call, None).await?;
+        let view = self.view(call.caller.as_ref());
+        Self::refresh_stale_lists(&view);
+        let result = self.definitions(cursor, ListKind::Skills, &view, view.skills());
+        written(record.end_with_items(&result, |page| page.items.len())).await?;
+        result
+    }
+
+    /// An approval or a new snapshot can change a list at any moment; clients are notified of it.
+    pub(super) fn definitions_freshness(&self) -> Freshness {
+        Freshness {
+            ttl: Duration::ZERO,
+            ..self.max_freshness()
+        }
+    }
+
     fn definitions<'a, T: Definition + 'a>(
         &self,
         cursor: Option<&str>,
@@ -157,15 +190,10 @@ impl Gateway {
             size => size as usize,
         };
         let page = FilledPage::new(all.filter(is_after), size);
-        // An approval can change the list at any moment; clients are notified of it.
-        let freshness = Freshness {
-            ttl: Duration::ZERO,
-            ..self.max_freshness()
-        };
         Ok(Page {
             next: page.next_cursor(kind),
             items: page.items,
-            freshness,
+            freshness: self.definitions_freshness(),
             incomplete: Vec::new(),
         })
     }

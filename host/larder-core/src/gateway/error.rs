@@ -52,6 +52,18 @@ pub enum Error {
         /// The requested name.
         name: String,
     },
+    /// No skill has this URI.
+    #[error("no skill at `{uri}`")]
+    UnknownSkill {
+        /// The requested URI.
+        uri: String,
+    },
+    /// No listed resource is below this URI.
+    #[error("`{uri}` is not a folder with listed resources")]
+    NoDirectory {
+        /// The requested URI.
+        uri: String,
+    },
     /// The arguments do not match the declaration of the prompt.
     #[error("{message}")]
     InvalidArguments {
@@ -177,6 +189,8 @@ impl Error {
             | Self::UnknownVariable { .. }
             | Self::UnknownTool { .. }
             | Self::UnknownPrompt { .. }
+            | Self::UnknownSkill { .. }
+            | Self::NoDirectory { .. }
             | Self::InvalidArguments { .. }
             | Self::Replaced { .. }
             | Self::Refused { .. }

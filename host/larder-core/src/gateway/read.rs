@@ -31,43 +31,17 @@ impl Gateway {
     ) -> Result<ReadResult, Error> {
         let mut record = self.begin_record("read", call, Some(uri.as_str())).await?;
         let view = self.view(call.caller.as_ref());
-        let mut answer = None;
-        let mut refusal = None;
-        for (team, route) in view.routes(uri) {
-            let offer = match route {
-                Route::Refused(why) => {
-                    refusal = refusal.or(Some(why));
-                    continue;
-                }
-                Route::Listed(offer) | Route::Matched(offer, _) | Route::Claimed(offer) => offer,
-            };
-            record.set_provider(offer);
-            match team
-                .read_from(call, known_version, offer, route, uri, &mut record)
-                .await
-            {
-                Err(CallError::NotFound) => {}
-                Err(CallError::Refused(why)) => refusal = refusal.or(Some(why)),
-                result => {
-                    answer = Some((offer, result));
-                    break;
-                }
+        let result = match view.skill_file(uri) {
+            Some((offer, file)) => {
+                Self::read_skill_file(call, offer, file, known_version, &mut record)
             }
-        }
-        let max_freshness = view.max_freshness();
-        let result = match (answer, refusal) {
-            (Some((offer, result)), _) => result
-                .map(|result| ReadResult {
-                    freshness: result.freshness.merge(max_freshness),
-                    ..result
-                })
-                .map_err(|error| Error::from_call(offer, uri.as_str(), known_version, error)),
-            (None, Some(why)) => Err(Error::Refused {
-                uri: uri.to_string(),
-                why,
-            }),
-            (None, None) => Err(not_found(&view, uri)),
+            None => read_from_providers(call, &view, uri, known_version, &mut record).await,
         };
+        let max_freshness = view.max_freshness();
+        let result = result.map(|result| ReadResult {
+            freshness: result.freshness.merge(max_freshness),
+            ..result
+        });
         if let Some(line) = record.end_read(&result) {
             written(Some(line)).await?;
         }
@@ -105,6 +79,49 @@ impl Gateway {
             }
         }
         Err(not_found(&view, uri))
+    }
+}
+
+/// Calls the providers that may own the URI, in order, until an answer is not "not found".
+async fn read_from_providers(
+    call: &Arc<Call>,
+    view: &View,
+    uri: &Uri,
+    known_version: Option<&str>,
+    record: &mut AuditRecord<'_>,
+) -> Result<ReadResult, Error> {
+    let mut answer = None;
+    let mut refusal = None;
+    for (team, route) in view.routes(uri) {
+        let offer = match route {
+            Route::Refused(why) => {
+                refusal = refusal.or(Some(why));
+                continue;
+            }
+            Route::Listed(offer) | Route::Matched(offer, _) | Route::Claimed(offer) => offer,
+        };
+        record.set_provider(offer);
+        match team
+            .read_from(call, known_version, offer, route, uri, record)
+            .await
+        {
+            Err(CallError::NotFound) => {}
+            Err(CallError::Refused(why)) => refusal = refusal.or(Some(why)),
+            result => {
+                answer = Some((offer, result));
+                break;
+            }
+        }
+    }
+    match (answer, refusal) {
+        (Some((offer, result)), _) => {
+            result.map_err(|error| Error::from_call(offer, uri.as_str(), known_version, error))
+        }
+        (None, Some(why)) => Err(Error::Refused {
+            uri: uri.to_string(),
+            why,
+        }),
+        (None, None) => Err(not_found(view, uri)),
     }
 }
 

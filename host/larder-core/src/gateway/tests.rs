@@ -1,3 +1,6 @@
+mod directories;
+mod skills;
+
 use std::pin::pin;
 
 use futures_util::FutureExt as _;

@@ -15,6 +15,7 @@ use crate::catalog::{Catalog, Offer, OfferRecord, OfferedPrompt, OfferedTool, Ro
 use larder_model::name::TeamName;
 use larder_model::resource::{Caller, Freshness, Scope};
 use larder_model::uri::Uri;
+use larder_skills::TeamSkills;
 
 /// The catalogs of a caller's teams, in the order in which they take precedence.
 pub(super) struct View {
@@ -28,6 +29,8 @@ pub(super) struct View {
 pub(super) struct TeamCatalog {
     pub(super) state: Arc<TeamState>,
     pub(super) catalog: Arc<Catalog>,
+    /// None if no provider of the team may offer skills.
+    pub(super) skills: Option<Arc<TeamSkills>>,
 }
 
 /// Decides which URIs a caller reads from one offer.
@@ -55,6 +58,7 @@ impl Gateway {
             let catalog = state.reader.snapshot();
             TeamCatalog {
                 state: state.clone(),
+                skills: catalog.has_skills().then(|| state.reader.skills()),
                 catalog,
             }
         });

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::catalog::{Catalog, Offer};
-use larder_model::policy::Permit;
-use larder_model::resource::{Body, Entry, Freshness, ReadResult, Scope};
+use crate::host_reads;
+use larder_model::resource::{Body, Entry, ReadResult};
 use larder_model::uri::Uri;
 use larder_provider::CallError;
 
@@ -44,22 +44,7 @@ pub(super) async fn read(
     known_version: Option<String>,
     max_bytes: usize,
 ) -> Result<(Content, Option<String>), CallError> {
-    let catalog = catalog.clone();
-    let name = offer.name().clone();
-    let requested = uri.clone();
-    let may_return = move |content: &Uri| catalog.may_return(&name, &requested, content);
-    let matched = offer.own_match(uri);
-    match offer
-        .provider
-        .read(
-            Permit::for_host(),
-            uri,
-            matched,
-            known_version,
-            Arc::new(may_return),
-        )
-        .await
-    {
+    match host_reads::read(catalog, offer, uri, known_version).await {
         Ok(result) => Ok((content(&result, max_bytes), result.version.clone())),
         Err(CallError::NotModified) => Ok((Content::Unchanged, None)),
         Err(
@@ -73,8 +58,7 @@ pub(super) async fn read(
 }
 
 fn content(result: &ReadResult, max_bytes: usize) -> Content {
-    // The provider reports that the content belongs to its caller, although there is no caller.
-    if result.freshness.scope == Scope::Caller && result.freshness != Freshness::UNKNOWN {
+    if host_reads::belongs_to_caller(result) {
         return Content::NeedsCaller;
     }
     let mut text: Option<String> = None;

@@ -65,6 +65,10 @@ pub(crate) enum Method {
     SetLogLevel,
     Subscribe,
     Unsubscribe,
+    /// From the skills extension, like the next two.
+    Skills,
+    GetSkill,
+    Directory,
     /// A search, which is a method of this server and not of the protocol.
     Search,
     /// From the `resources-get` extension, like the next two.
@@ -87,7 +91,7 @@ enum Eras {
 struct MethodNames(Method, &'static str, &'static str, Eras);
 
 /// In the order of [`Method`].
-const METHODS: [MethodNames; 17] = {
+const METHODS: [MethodNames; 20] = {
     use Method::*;
     [
         MethodNames(Discover, "server/discover", "discover", Eras::Modern),
@@ -112,6 +116,14 @@ const METHODS: [MethodNames; 17] = {
             "resources/unsubscribe",
             "unsubscribe",
             Eras::Legacy,
+        ),
+        MethodNames(Skills, "skills/list", "skills", Eras::Both),
+        MethodNames(GetSkill, "skills/get", "skill", Eras::Both),
+        MethodNames(
+            Directory,
+            "resources/directory/read",
+            "directory",
+            Eras::Both,
         ),
         MethodNames(Search, "dev.larder/search", "search", Eras::Both),
         MethodNames(Get, "resources/get", "read", Eras::Both),
@@ -196,6 +208,17 @@ pub(crate) enum Operation {
     GetPrompt(Box<RetryableRequest<Vec<(String, String)>>>),
     /// From the legacy era.
     SetLogLevel(Severity),
+    Skills {
+        cursor: Option<String>,
+    },
+    GetSkill {
+        uri: Uri,
+    },
+    /// A list of the children of a folder.
+    Directory {
+        uri: Uri,
+        cursor: Option<String>,
+    },
     Search {
         query: Box<SearchQuery>,
         cursor: Option<String>,
@@ -330,7 +353,10 @@ impl Operation {
     /// Returns the URI of the operation; none if the operation does not have exactly one URI.
     pub(crate) fn uri(&self) -> Option<&str> {
         match self {
-            Self::Read { uri, .. } | Self::Get { uri, .. } => Some(uri.as_str()),
+            Self::Read { uri, .. }
+            | Self::Get { uri, .. }
+            | Self::GetSkill { uri }
+            | Self::Directory { uri, .. } => Some(uri.as_str()),
             Self::Subscribe { uris, .. } => only(uris).map(Uri::as_str),
             Self::Unsubscribe { uris } => only(uris).map(String::as_str),
             Self::InvalidUri { invalid, .. } => Some(&invalid.text),
@@ -361,7 +387,7 @@ impl Operation {
             Method::Read => {
                 let uri = uri()?;
                 let known_version = params.meta.text(VERSION_KEY)?.map(Into::into);
-                Self::reading(uri, |uri| Self::Read { uri, known_version })
+                Self::with_uri(uri, true, |uri| Self::Read { uri, known_version })
             }
             Method::Complete => parameters::completion(fields)?,
             Method::Tools => Self::Tools { cursor: cursor()? },
@@ -369,6 +395,12 @@ impl Operation {
             Method::Prompts => Self::Prompts { cursor: cursor()? },
             Method::GetPrompt => Self::GetPrompt(Box::new(parameters::prompt_call(fields)?)),
             Method::SetLogLevel => Self::SetLogLevel(parse_level(&fields.required_text("level")?)?),
+            Method::Skills => Self::Skills { cursor: cursor()? },
+            Method::GetSkill => Self::with_uri(uri()?, false, |uri| Self::GetSkill { uri }),
+            Method::Directory => {
+                let cursor = cursor()?;
+                Self::with_uri(uri()?, false, |uri| Self::Directory { uri, cursor })
+            }
             Method::Search => Self::Search {
                 query: Box::new(parameters::search(fields)?),
                 cursor: cursor()?,
@@ -380,7 +412,7 @@ impl Operation {
             Method::Get => {
                 let uri = uri()?;
                 let known_version = fields.text("version")?.map(Into::into);
-                Self::reading(uri, |uri| Self::Get { uri, known_version })
+                Self::with_uri(uri, true, |uri| Self::Get { uri, known_version })
             }
             Method::SubscribeAll => {
                 let uris = uris(fields)?.into_iter();
@@ -393,8 +425,7 @@ impl Operation {
         })
     }
 
-    fn reading(uri: Result<Uri, InvalidUri>, of: impl FnOnce(Uri) -> Self) -> Self {
-        let is_read = true;
+    fn with_uri(uri: Result<Uri, InvalidUri>, is_read: bool, of: impl FnOnce(Uri) -> Self) -> Self {
         uri.map_or_else(|invalid| Self::InvalidUri { is_read, invalid }, of)
     }
 

@@ -158,6 +158,8 @@ fn gateway_error(error: &Error, is_modern: bool) -> RpcError {
         )),
         Error::UnknownTool { name } => invalid_params(format!("Unknown tool: {}", clip(name, 100))),
         Error::UnknownPrompt { name } => invalid_params(format!("Unknown prompt: {}", clip(name, 100))),
+        Error::UnknownSkill { uri } => unknown_uri("there is no skill with this URI", uri),
+        Error::NoDirectory { uri } => unknown_uri("this is not a folder with listed resources", uri),
         Error::InvalidArguments { message } => invalid_params(clip(message, 1000).into_owned()),
         Error::Replaced { .. } => invalid_params(error.to_string()),
         Error::Refused { uri, why } => invalid_params(format!("`{}` is refused: {why}", clip(uri, 200))),
@@ -203,6 +205,11 @@ fn not_found(uri: &str, is_modern: bool) -> RpcError {
     };
     // Clients recognise the error by `uri` being the only key.
     RpcError::new(code, "Resource not found").with_data(|data| data.text("uri", uri))
+}
+
+/// The error of the skills extension, which has the same code in both eras.
+fn unknown_uri(message: &'static str, uri: &str) -> RpcError {
+    RpcError::new(INVALID_PARAMS, message).with_data(|data| data.text("uri", uri))
 }
 
 fn not_modified(uri: &str, version: Option<&str>) -> RpcError {

@@ -35,6 +35,8 @@ pub struct Bounds {
     pub tools: ToolGrant,
     /// Whether clients can get prompts.
     pub prompts: bool,
+    /// Whether folders with a `SKILL.md` are offered as skills.
+    pub skills: bool,
 }
 
 /// The part of a grant or grant request that the ceiling allows, and the lines that it denies.
@@ -64,6 +66,7 @@ impl Ceiling {
             allowed.tools = allowed.tools.intersection(&bounds.tools);
             allowed.key_value = allowed.key_value.intersection(bounds.key_value);
             allowed.prompts &= bounds.prompts;
+            allowed.skills &= bounds.skills;
             bounds.cap_resources(&mut allowed.functions);
         }
         allowed.hosts.retain(|rule| self.permits_auth(rule));
@@ -99,6 +102,7 @@ impl Ceiling {
             allowed.tools = allowed.tools.intersection(&bounds.tools);
             allowed.key_value = allowed.key_value.intersection(bounds.key_value);
             allowed.prompts &= bounds.prompts;
+            allowed.skills &= bounds.skills;
             bounds.cap_resources(&mut allowed.functions);
         }
         allowed.hosts.retain(|rule| self.permits_auth(rule));
@@ -221,6 +225,7 @@ mod tests {
                     caller: true,
                 },
                 prompts: false,
+                skills: false,
             }),
             secrets: [("ours".to_owned(), Secret::new("hush"))]
                 .into_iter()

@@ -40,6 +40,8 @@ pub struct GrantRequest {
     pub tools: ToolGrant,
     /// Whether clients can get its prompts.
     pub prompts: bool,
+    /// Whether its folders with a `SKILL.md` are offered as skills.
+    pub skills: bool,
     /// How its functions are offered. A function that is read as a resource needs an approval.
     pub functions: FunctionSettings,
 }
@@ -66,6 +68,7 @@ impl GrantRequest {
             secrets: secrets.collect(),
             tools: grant.tools.clone(),
             prompts: grant.prompts,
+            skills: grant.skills,
             functions: grant.functions.clone(),
         }
     }
@@ -104,7 +107,8 @@ impl GrantRequest {
         let tools = self.tools.lines_beyond(&operator.tools);
         let offers = tools
             .into_iter()
-            .chain(prompts_line(self.prompts && !operator.prompts));
+            .chain(prompts_line(self.prompts && !operator.prompts))
+            .chain(skills_line(self.skills && !operator.skills));
         let secrets = secrets.map(|name| secret_line(name));
         let resources = resource_lines(&self.functions, &operator.functions);
         let buckets = self.key_value.lines_beyond(operator.key_value);
@@ -165,6 +169,7 @@ impl GrantRequest {
         grant.key_value = operator.key_value.union(self.key_value);
         grant.tools = operator.tools.union(&self.tools);
         grant.prompts |= self.prompts;
+        grant.skills |= self.skills;
         grant.functions.add_missing(&self.functions);
         grant
     }
@@ -204,7 +209,8 @@ pub fn grant_lines(grant: &Grant) -> BTreeSet<String> {
         .tools
         .lines_beyond(&ToolGrant::None)
         .into_iter()
-        .chain(prompts_line(grant.prompts));
+        .chain(prompts_line(grant.prompts))
+        .chain(skills_line(grant.skills));
     let tcp = grant.tcp.iter().map(tcp_line);
     let buckets = grant.key_value.lines_beyond(KeyValueGrant::default());
     dirs.chain(hosts)
@@ -233,6 +239,10 @@ fn resource_lines(functions: &FunctionSettings, operator: &FunctionSettings) -> 
 
 fn prompts_line(prompts: bool) -> Option<String> {
     prompts.then(|| "prompts".to_owned())
+}
+
+fn skills_line(skills: bool) -> Option<String> {
+    skills.then(|| "skills".to_owned())
 }
 
 // The operator's folder takes precedence over a requested folder with the same guest path.

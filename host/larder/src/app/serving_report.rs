@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use larder_core::catalog::{Catalog, Collision, Offer};
-use larder_model::name::TeamName;
+use larder_core::catalog::{Catalog, Collision, Offer, Reader};
+use larder_model::name::{ProviderName, TeamName};
 use larder_model::policy::Grant;
+use larder_skills::TeamSkills;
 
 /// The content of all teams: what is served and what is not served.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -49,6 +50,12 @@ pub struct Provider {
     pub tools: Vec<String>,
     /// The names of the prompts that clients can get.
     pub prompts: Vec<String>,
+    /// The URIs of the skills that clients can get.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub skills: Vec<String>,
+    /// The folders that are not skills, although skills are granted, and why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub skill_problems: Vec<String>,
     /// What the provider exports and the operator does not grant: the keys of the grants.
     #[serde(skip)]
     pub ungranted: Vec<&'static str>,
@@ -89,17 +96,32 @@ pub struct RejectedComponent {
 impl ServingReport {
     /// Collects the content of all catalogs. Team names are included only if there is a team other than
     /// `default`.
-    pub(super) fn of<'a>(catalogs: impl Iterator<Item = (&'a TeamName, Arc<Catalog>)>) -> Self {
-        let catalogs: Vec<_> = catalogs.collect();
-        let has_teams = catalogs
+    pub(super) fn of<'a>(readers: impl Iterator<Item = &'a Reader>) -> Self {
+        let readers: Vec<_> = readers.collect();
+        let has_teams = readers
             .iter()
-            .any(|(team, _)| **team != TeamName::default_team());
+            .any(|reader| *reader.team() != TeamName::default_team());
         let mut served = Self::default();
-        for (team, catalog) in &catalogs {
-            let team = has_teams.then(|| team.to_string());
-            served.add(team.as_deref(), catalog);
+        for reader in readers {
+            let team = has_teams.then(|| reader.team().to_string());
+            served.add(team.as_deref(), &reader.snapshot());
+            served.add_skills(team.as_deref(), &reader.skills());
         }
         served
+    }
+
+    fn add_skills(&mut self, team: Option<&str>, skills: &TeamSkills) {
+        let own = self.providers.iter_mut();
+        for provider in own.filter(|provider| provider.team.as_deref() == team) {
+            let name = ProviderName::parse(&provider.name).ok();
+            let Some(skills) = name.and_then(|name| skills.of(&name)) else {
+                continue;
+            };
+            let uris = skills.skills().iter().map(|skill| skill.uri().to_string());
+            provider.skills = uris.collect();
+            let problems = skills.problems().iter();
+            provider.skill_problems = problems.map(ToString::to_string).collect();
+        }
     }
 
     fn add(&mut self, team: Option<&str>, catalog: &Catalog) {
@@ -159,6 +181,8 @@ impl Provider {
                 .iter()
                 .map(|prompt| prompt.name.clone())
                 .collect(),
+            skills: Vec::new(),
+            skill_problems: Vec::new(),
             ungranted: ungranted(offer),
             has_more: offer.next_cursor.is_some(),
             omitted: offer.omitted.clone(),
@@ -188,6 +212,7 @@ impl Provider {
             others,
             (self.tools.len(), "tool"),
             (self.prompts.len(), "prompt"),
+            (self.skills.len(), "skill"),
         ]
         .into_iter();
         let others = others

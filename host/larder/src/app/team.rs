@@ -23,6 +23,7 @@ use larder_core::change_detector::{self, ChangeDetector};
 use larder_core::reconcile::{Components, ConfigHandle, Reconciler, ReconcilerParts, StartLimits};
 use larder_core::replicas::{Single, TeamReplicas};
 use larder_core::search_index::{IndexProgress, SearchIndexer};
+use larder_core::skill_snapshots::SkillFollower;
 use larder_core::source::Folder;
 use larder_key_value::{KeyValueStore, database_path};
 use larder_model::name::TeamName;
@@ -53,6 +54,7 @@ pub(super) struct Team {
     /// `None` if the server has no full-text index.
     search_indexer: Option<SearchIndexer>,
     persists_state: bool,
+    skill_follower: SkillFollower,
     /// Adds the name of the team to log lines, if the configuration has teams.
     span: tracing::Span,
 }
@@ -91,6 +93,7 @@ impl Team {
         let events = services.engine.metrics().events().clone();
         let (writer, reader) = catalog::catalog(name, services.watched_uris, events);
         let notifier = writer.notifier();
+        let skill_writer = writer.skill_writer();
         let sources =
             span.in_scope(|| TeamSources::new(folder, config.builtin, config.registry, &drain));
         let parts = ReconcilerParts {
@@ -116,6 +119,8 @@ impl Team {
         let change_detector =
             services.change_detector(&reader, notifier, &signals, replicas, &drain);
         let search_indexer = services.search_indexer(&reader, &index_progress, &drain);
+        let skill_follower =
+            SkillFollower::new(reader.clone(), skill_writer, signals.clone(), drain.clone());
         Self {
             reader,
             signals,
@@ -130,6 +135,7 @@ impl Team {
             change_detector,
             search_indexer,
             persists_state,
+            skill_follower,
             span,
         }
     }
@@ -144,6 +150,9 @@ impl Team {
         };
         let pass = loading.instrument(self.span.clone()).await;
         self.span.in_scope(|| tracing::debug!(%pass, "loaded"));
+        if limits.is_none() {
+            self.skill_follower.build_once().await;
+        }
     }
 
     /// Returns the notification that triggers a scan.
@@ -175,6 +184,13 @@ impl Team {
                 search_indexer.run().instrument(self.span.clone()).boxed(),
             );
         }
+        spawn(
+            "skill_follower",
+            self.skill_follower
+                .run()
+                .instrument(self.span.clone())
+                .boxed(),
+        );
         spawn(
             "change_detector",
             self.change_detector.run().instrument(self.span).boxed(),

@@ -180,7 +180,9 @@ impl Findings {
 
     fn has_problem(&self) -> bool {
         let has_problem = |provider: &Provider| {
-            !provider.omitted.is_empty() || !provider.setting_problems.is_empty()
+            !provider.omitted.is_empty()
+                || !provider.setting_problems.is_empty()
+                || !provider.skill_problems.is_empty()
         };
         let has_failed = |check: &OnlineCheck| check.outcome == OnlineOutcome::Failed;
         !self.faults.is_empty()
@@ -361,6 +363,9 @@ fn note_settings(provider: &Provider) {
     let name = provider.full_name();
     for problem in &provider.setting_problems {
         out::note(&format!("{name}: {problem}"));
+    }
+    for problem in &provider.skill_problems {
+        out::note(&sanitize::line(&format!("{name}: {problem}")));
     }
     for problem in &provider.setting_warnings {
         out::note(&format!("{name}: warning: {problem}"));

@@ -55,7 +55,7 @@ async fn initialize() {
     });
     let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params });
     let answer = http.post(&[JSON, ACCEPT], body.to_string()).await;
-    expect![[r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{"resources":{"subscribe":true,"listChanged":true},"tools":{"listChanged":true},"prompts":{"listChanged":true},"completions":{},"logging":{}},"serverInfo":{"name":"larder","version":"0.1.0","title":"Test"},"instructions":"Echo: Read echo://hello to see who you are."}}"#]].assert_eq(&answer.body);
+    expect![[r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{"resources":{"subscribe":true,"listChanged":true},"tools":{"listChanged":true},"prompts":{"listChanged":true},"completions":{},"logging":{},"extensions":{"io.modelcontextprotocol/skills":{"directoryRead":true}}},"serverInfo":{"name":"larder","version":"0.1.0","title":"Test"},"instructions":"Echo: Read echo://hello to see who you are."}}"#]].assert_eq(&answer.body);
     let id = answer.headers["mcp-session-id"].to_str().unwrap();
     assert!(
         id.len() >= 20 && id.bytes().all(|byte| (0x21..=0x7e).contains(&byte)),

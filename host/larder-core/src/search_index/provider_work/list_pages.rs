@@ -7,14 +7,13 @@ use std::time::{Duration, Instant};
 
 use super::Turn;
 use crate::catalog::Offer;
+use crate::host_reads;
 use larder_model::policy::Permit;
 use larder_model::resource::Entry;
 use larder_model::text_index::{self, KnownDocument};
 use larder_model::uri::Uri;
 use larder_provider::{CallError, ListQuery};
 
-/// URIs in one query of versions.
-const MAX_VERSION_URIS: usize = 500;
 /// At most this part of the time is spent on the list of a provider that is longer than the catalog.
 const MAX_SHARE_OF_TIME: u32 = 20;
 
@@ -71,7 +70,8 @@ impl ListPages {
             NextPage::Cursor(cursor) => later_entries(turn, cursor).await?,
             NextPage::End => (Vec::new(), None),
         };
-        let versions = versions(turn.offer, &entries).await?;
+        let uris: Vec<_> = entries.iter().map(|entry| entry.uri.clone()).collect();
+        let versions = host_reads::versions(turn.offer, &uris).await?;
         self.entries += entries.len();
         self.next = next.map_or(NextPage::End, NextPage::Cursor);
         Ok(Page { entries, versions })
@@ -127,25 +127,4 @@ async fn later_entries(
     // A provider that returns the cursor of this page again would never end.
     let next = page.next.filter(|next| *next != cursor);
     Ok((entries.map(Arc::new).collect(), next))
-}
-
-/// Queries the versions of these entries, if the provider supports versions. The calls count as calls of the host.
-async fn versions(
-    offer: &Offer,
-    entries: &[Arc<Entry>],
-) -> Result<HashMap<Uri, String>, CallError> {
-    let mut versions = HashMap::new();
-    if !offer.provider.interfaces().versions {
-        return Ok(versions);
-    }
-    for chunk in entries.chunks(MAX_VERSION_URIS) {
-        let uris: Vec<_> = chunk.iter().map(|entry| entry.uri.clone()).collect();
-        let found = offer.provider.versions(Permit::for_host(), &uris).await?;
-        versions.extend(
-            uris.into_iter()
-                .zip(found)
-                .filter_map(|(uri, version)| Some((uri, version?))),
-        );
-    }
-    Ok(versions)
 }

@@ -82,6 +82,7 @@ fn request() -> GrantRequest {
         },
         tools: ToolGrant::Names([String::from("b"), String::from("a")].into()),
         prompts: true,
+        skills: true,
         functions: functions("get-weather"),
     }
 }
@@ -113,6 +114,7 @@ fn each_request_is_one_line() {
         "prompts",
         "resource \"weather://{city}\" from get-weather",
         "secret token",
+        "skills",
         "tcp 10.0.0.5:6379, private",
         "tcp db.internal:5432",
         "tool \"a\"",

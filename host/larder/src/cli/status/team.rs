@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use super::{count, line};
 use larder_admin::{
-    DeniedRequest, IndexStatus, PendingApproval, Provider, RejectedComponent, StoredValues, Team,
+    DeniedRequest, IndexStatus, PendingApproval, Provider, RejectedComponent, SkillStatus,
+    StoredValues, Team,
 };
 use larder_model::name::TeamName;
 use larder_model::size;
@@ -51,6 +52,7 @@ fn provider(provider: &Provider, width: usize) -> Vec<String> {
     lines.extend(grants(provider));
     lines.extend(open_circuits(provider));
     lines.extend(provider.index.as_ref().map(index));
+    lines.extend(provider.skills.iter().flat_map(skills));
     if let Some(error) = &provider.last_error {
         let message = line(&error.message);
         lines.push(format!(
@@ -121,6 +123,17 @@ fn index(index: &IndexStatus) -> String {
         size::show(index.max_bytes),
         error.unwrap_or_default()
     ))
+}
+
+/// Returns a line with the skills of a provider, and a line for each folder that is not a skill.
+fn skills(skills: &SkillStatus) -> Vec<String> {
+    let summary = format!(
+        "    skills: {}, {}",
+        count(skills.skills, false, "skill"),
+        size::show(skills.bytes)
+    );
+    let problems = each("    problem", &skills.problems);
+    std::iter::once(summary).chain(problems).collect()
 }
 
 /// Returns one line with the grants of a provider. None if the provider has no grants.

@@ -8,31 +8,31 @@ const LONGEST: Duration = Duration::from_secs(300);
 
 /// When to try again after failures.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Retry {
+pub(crate) struct Retry {
     failures: u32,
     at: Option<Instant>,
 }
 
 impl Retry {
-    pub(super) fn is_due(&self) -> bool {
+    pub(crate) fn is_due(&self) -> bool {
         self.at.is_none_or(|at| at <= Instant::now())
     }
 
     /// Returns when the next attempt is due; now, or in the past, if there was no failure.
-    pub(super) fn at(&self) -> Instant {
+    pub(crate) fn at(&self) -> Instant {
         self.at.unwrap_or_else(Instant::now)
     }
 
-    pub(super) fn is_first_failure(&self) -> bool {
+    pub(crate) fn is_first_failure(&self) -> bool {
         self.failures == 1
     }
 
-    pub(super) fn succeeded(&mut self) {
+    pub(crate) fn succeeded(&mut self) {
         *self = Self::default();
     }
 
     /// Waits twice as long as after the last failure, and at least as long as this.
-    pub(super) fn failed(&mut self, at_least: Duration) {
+    pub(crate) fn failed(&mut self, at_least: Duration) {
         let time = FIRST
             .saturating_mul(1 << self.failures.min(16))
             .min(LONGEST);

@@ -1,0 +1,146 @@
+//! When the skills of a provider are built again.
+
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+use super::build::{BuildRequest, Obstacle};
+use crate::catalog::Offer;
+use crate::host_reads;
+use crate::retry::Retry;
+use larder_model::name::Digest;
+use larder_model::uri::Uri;
+use larder_skills::ProviderSkills;
+
+/// The time between two queries of the versions of files. Reported changes are handled at once.
+const VERSION_INTERVAL: Duration = Duration::from_secs(60);
+/// After this time, files without versions are read again.
+const READ_INTERVAL: Duration = Duration::from_secs(3_600);
+/// After this many failed builds, files that do not match their list exclude only their own skills.
+const MAX_FAILURES: u32 = 4;
+
+/// The state of the skills of one provider.
+#[derive(Debug, Default)]
+pub(super) struct ProviderState {
+    /// The revision and the list for which the skills were built.
+    built_for: Option<(u64, Digest)>,
+    /// The revision and the list that are served now.
+    now: Option<(u64, Digest)>,
+    is_outdated: bool,
+    /// Files whose update was reported.
+    updated: HashSet<Uri>,
+    failures: u32,
+    retry: Retry,
+    checked: Option<Instant>,
+    read_all: Option<Instant>,
+}
+
+impl ProviderState {
+    /// Records what is served now.
+    pub(super) fn follow(&mut self, offer: &Offer) {
+        let now = Some((offer.provider.revision(), offer.list_digest));
+        if self.now == now {
+            return;
+        }
+        self.now = now;
+        self.is_outdated = true;
+        self.failures = 0;
+        self.retry.succeeded();
+    }
+
+    /// Records that the content of a file changed.
+    pub(super) fn uri_updated(&mut self, uri: &Uri) {
+        self.updated.insert(uri.clone());
+        self.is_outdated = true;
+    }
+
+    /// Records that any content may have changed.
+    pub(super) fn may_have_changed(&mut self) {
+        self.is_outdated = true;
+    }
+
+    /// Ends the pause after a failure.
+    pub(super) fn retry_now(&mut self) {
+        self.retry.succeeded();
+    }
+
+    /// Whether the skills have to be built.
+    pub(super) fn is_outdated(&self) -> bool {
+        self.is_outdated
+    }
+
+    /// Whether the last skills were built from the revision that is served now.
+    pub(super) fn is_same_revision(&self) -> bool {
+        let revision = |of: Option<(u64, Digest)>| of.map(|(revision, _)| revision);
+        revision(self.built_for) == revision(self.now)
+    }
+
+    /// What the next build has to do.
+    pub(super) fn request(&self) -> BuildRequest {
+        BuildRequest {
+            updated: self.updated.clone(),
+            is_last_attempt: self.failures >= MAX_FAILURES,
+        }
+    }
+
+    pub(super) fn is_due(&self) -> bool {
+        self.next_turn() <= Instant::now()
+    }
+
+    /// Returns when work is due, if no event happens before.
+    pub(super) fn next_turn(&self) -> Instant {
+        if self.is_outdated {
+            return self.retry.at();
+        }
+        let checked = self
+            .checked
+            .map_or_else(Instant::now, |at| at + VERSION_INTERVAL);
+        checked.max(self.retry.at())
+    }
+
+    /// Looks for changes that nobody reported: compares versions, and demands a new read after a long time.
+    pub(super) async fn check(&mut self, offer: &Offer, known: &ProviderSkills) {
+        let now = Instant::now();
+        let is_checked = self.checked.is_some_and(|at| now < at + VERSION_INTERVAL);
+        if self.is_outdated || is_checked {
+            return;
+        }
+        self.checked = Some(now);
+        if self.read_all.is_none_or(|at| now >= at + READ_INTERVAL) {
+            self.updated
+                .extend(known.files().map(|file| file.uri.clone()));
+        }
+        let uris: Vec<_> = known.files().map(|file| file.uri.clone()).collect();
+        // A provider that cannot answer now is asked again later.
+        let versions = host_reads::versions(offer, &uris).await.unwrap_or_default();
+        for (uri, version) in versions {
+            let old = known
+                .file(&uri)
+                .and_then(|file| file.result.version.as_ref());
+            if old.is_some_and(|old| *old != version) {
+                self.updated.insert(uri);
+            }
+        }
+        self.is_outdated = !self.updated.is_empty();
+    }
+
+    pub(super) fn succeeded(&mut self) {
+        let now = Instant::now();
+        *self = Self {
+            built_for: self.now,
+            now: self.now,
+            checked: Some(now),
+            read_all: self
+                .read_all
+                .filter(|at| now < *at + READ_INTERVAL)
+                .or(Some(now)),
+            ..Self::default()
+        };
+    }
+
+    pub(super) fn failed(&mut self, obstacle: &Obstacle) {
+        self.retry.failed(obstacle.pause());
+        if matches!(obstacle, Obstacle::Changing(_)) {
+            self.failures += 1;
+        }
+    }
+}
