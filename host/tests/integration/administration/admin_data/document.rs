@@ -205,7 +205,7 @@ fn full_status() -> Value {
         "requested": ["env HOME"], "allowed": ["secret b"], "grants": grants, "calls": { "ok": 4 },
         "last_error": { "at": at, "operation": "read", "outcome": "trap", "message": "it trapped" },
         "circuit_open_ms": 1, "list_circuit_open_ms": 2, "search_circuit_open_ms": 3,
-        "index": { "documents": 1, "bytes": 2, "pending": 3, "error": "full" },
+        "index": { "documents": 1, "bytes": 2, "max_bytes": 4, "pending": 3, "error": "full" },
     });
     let team = json!({
         "team": "default", "plugins": "/srv/plugins", "state_key": "/srv/plugins", "providers": [provider], "more_rejected": 1, "collisions": ["z"],
