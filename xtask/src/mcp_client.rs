@@ -1,4 +1,5 @@
-//! A minimal MCP client over HTTP, for tests that check single requests: one connection, one request at a time.
+//! A minimal MCP client over HTTP, for tests that check single requests: one connection, one request at a time. It is not
+//! `larder-client`, whose libraries for HTTP and TLS would be compiled before the first command of the README begins.
 
 mod events;
 
