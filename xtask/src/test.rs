@@ -1,4 +1,4 @@
-//! Runs steps, up to three at a time, of which at most one is heavy. Prints one line with the time of each
+//! Runs steps, up to two at a time if at least one of them is light. Prints one line with the time of each
 //! step and writes its output to a log. Failed steps are printed again at the end, where they are easy to find.
 
 use std::process::ExitCode;
@@ -61,7 +61,7 @@ fn warn_about_disk_space() {
 }
 
 /// Number of steps that run at the same time.
-const WORKERS: usize = 3;
+const WORKERS: usize = 2;
 
 /// The pending and running steps, and the results of the other steps.
 struct Schedule {

@@ -206,6 +206,7 @@ fn full_status() -> Value {
         "last_error": { "at": at, "operation": "read", "outcome": "trap", "message": "it trapped" },
         "circuit_open_ms": 1, "list_circuit_open_ms": 2, "search_circuit_open_ms": 3,
         "index": { "documents": 1, "bytes": 2, "max_bytes": 4, "pending": 3, "error": "full" },
+        "skills": { "skills": 1, "bytes": 2, "problems": ["x"] },
     });
     let team = json!({
         "team": "default", "plugins": "/srv/plugins", "state_key": "/srv/plugins", "providers": [provider], "more_rejected": 1, "collisions": ["z"],
