@@ -91,11 +91,9 @@ fn parse_rule(text: &str) -> Result<HostRule, String> {
     let private = address || host == "localhost";
     Ok(HostRule {
         scheme,
-        host,
         port,
-        methods: None,
         private,
-        auth: None,
+        ..HostRule::of_host(host)
     })
 }
 

@@ -37,6 +37,8 @@ pub(super) struct Situation<'a> {
     pub(super) updated: &'a HashSet<Uri>,
     /// URIs that were read from this revision, and whose state does not show whether they changed.
     pub(super) already_read: &'a HashSet<Uri>,
+    /// URIs that could not be read.
+    pub(super) failed: &'a HashSet<Uri>,
     /// Whether the index is full, so that nothing new can be stored.
     pub(super) is_full: bool,
 }
@@ -66,7 +68,8 @@ fn planned_read(
 ) -> Option<PlannedRead> {
     let state = state(entry, situation);
     let is_updated = situation.updated.contains(&entry.uri);
-    let was_read = situation.already_read.contains(&entry.uri);
+    let was_read =
+        situation.already_read.contains(&entry.uri) || situation.failed.contains(&entry.uri);
     let is_due = match (known, &state) {
         _ if is_updated => true,
         (None, _) => !was_read && !situation.is_full,
@@ -184,12 +187,14 @@ mod tests {
     #[test]
     fn reads_what_is_new_or_changed() {
         let none = HashSet::new();
-        let read = HashSet::from([uri("x:unversioned"), uri("x:denied"), uri("x:failed")]);
+        let read = HashSet::from([uri("x:unversioned"), uri("x:denied")]);
+        let failed = HashSet::from([uri("x:failed")]);
         let updated = HashSet::from([uri("x:same")]);
-        let situation = |updated, already_read, is_full| Situation {
+        let situation = |updated, already_read, failed, is_full| Situation {
             versions: HashMap::from([(uri("x:asked"), "2".to_owned())]),
             updated,
             already_read,
+            failed,
             is_full,
         };
         let entries = [
@@ -218,16 +223,22 @@ mod tests {
             assert_eq!((reads.as_str(), removed.as_str()), (expected, "x:gone"));
         };
         check(
-            situation(&none, &none, false),
+            situation(&none, &none, &none, false),
             "x:changed x:asked x:unversioned x:denied x:failed x:new",
         );
-        check(situation(&none, &read, false), "x:changed x:asked x:new");
-        check(situation(&updated, &read, true), "x:same x:changed x:asked");
+        check(
+            situation(&none, &read, &failed, false),
+            "x:changed x:asked x:new",
+        );
+        check(
+            situation(&updated, &read, &failed, true),
+            "x:same x:changed x:asked",
+        );
         let mut unlisted = stored.clone();
         let reads = planned_reads(
             entries.iter(),
             &mut unlisted,
-            &situation(&none, &none, false),
+            &situation(&none, &none, &none, false),
         );
         let unversioned = reads
             .iter()

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use self::batch::Batch;
-use self::list_pages::ListPages;
+use self::list_pages::{ListPages, MAX_PAGES};
 use super::content::{self, Content};
 use super::plan::{PlannedRead, Situation, planned_reads};
 use super::progress::IndexProgress;
@@ -212,11 +212,11 @@ impl ProviderWork {
                 return Err(TurnError::Provider(error));
             }
         };
-        let already_read = self.already_read.union(&self.failed).cloned().collect();
         let situation = Situation {
             versions: page.versions,
             updated: &self.planned_updates,
-            already_read: &already_read,
+            already_read: &self.already_read,
+            failed: &self.failed,
             is_full: self.is_full || turn.index.is_full(),
         };
         let entries = page.entries.iter().map(AsRef::as_ref);
@@ -357,7 +357,7 @@ impl ProviderWork {
         });
         let partial = self.is_too_long.then(|| {
             let count = text_index::MAX_DOCUMENTS;
-            format!("only the first {count} resources of its list are indexed")
+            format!("its list is too long: at most {count} resources are indexed, of at most {MAX_PAGES} pages")
         });
         turn.progress.set_error(name, failed.or(full).or(partial));
         tracing::debug!(provider = %name, "the full-text index is up to date");

@@ -161,14 +161,7 @@ mod tests {
     use super::*;
 
     fn rule(host: &str) -> HostRule {
-        HostRule {
-            scheme: None,
-            host: host.into(),
-            port: None,
-            methods: None,
-            private: false,
-            auth: None,
-        }
+        HostRule::of_host(host)
     }
 
     fn tcp(host: &str, private: bool) -> TcpRule {

@@ -70,11 +70,7 @@ mod tests {
     fn rule(scheme: &str, host: &str) -> HostRule {
         HostRule {
             scheme: Some(scheme.into()),
-            host: host.into(),
-            port: None,
-            methods: None,
-            private: false,
-            auth: None,
+            ..HostRule::of_host(host)
         }
     }
 

@@ -73,6 +73,18 @@ impl fmt::Display for HostAuth {
 }
 
 impl HostRule {
+    /// A rule for GET and HEAD over HTTPS to the public addresses of a host.
+    pub fn of_host(host: impl Into<String>) -> Self {
+        Self {
+            scheme: None,
+            host: host.into(),
+            port: None,
+            methods: None,
+            private: false,
+            auth: None,
+        }
+    }
+
     /// Whether this rule allows this request.
     pub fn allows(&self, method: &str, scheme: &str, host: &str, port: u16) -> bool {
         self.has_method(method)
@@ -135,14 +147,7 @@ mod tests {
     use super::*;
 
     fn rule(host: &str) -> HostRule {
-        HostRule {
-            scheme: None,
-            host: host.into(),
-            port: None,
-            methods: None,
-            private: false,
-            auth: None,
-        }
+        HostRule::of_host(host)
     }
 
     #[test]

@@ -14,8 +14,10 @@ use larder_model::text_index::{self, KnownDocument};
 use larder_model::uri::Uri;
 use larder_provider::{CallError, ListQuery};
 
-/// At most this part of the time is spent on the list of a provider that is longer than the catalog.
-const MAX_SHARE_OF_TIME: u32 = 20;
+/// A list that is longer than the catalog begins again after this many times the time that its calls took.
+const PAUSE_FACTOR: u32 = 20;
+/// Maximum number of pages of a list. The pages of a faulty provider may never end, and may have no entries.
+pub(super) const MAX_PAGES: u32 = 10_000;
 
 /// A list of which some pages may be left.
 #[derive(Debug)]
@@ -24,7 +26,8 @@ pub(super) struct ListPages {
     pub(super) unlisted: HashMap<Uri, KnownDocument>,
     next: NextPage,
     /// Number of entries in the pages so far.
-    pub(super) entries: usize,
+    entries: usize,
+    pages: u32,
     /// How long the calls of the provider took.
     spent: Duration,
 }
@@ -52,6 +55,7 @@ impl ListPages {
             unlisted: known,
             next: NextPage::Catalog,
             entries: 0,
+            pages: 0,
             spent: Duration::ZERO,
         }
     }
@@ -73,6 +77,7 @@ impl ListPages {
         let uris: Vec<_> = entries.iter().map(|entry| entry.uri.clone()).collect();
         let versions = host_reads::versions(turn.offer, &uris).await?;
         self.entries += entries.len();
+        self.pages += 1;
         self.next = next.map_or(NextPage::End, NextPage::Cursor);
         Ok(Page { entries, versions })
     }
@@ -84,13 +89,13 @@ impl ListPages {
 
     /// Whether no more entries of this list can be in the index.
     pub(super) fn is_too_long(&self) -> bool {
-        self.entries as u64 >= text_index::MAX_DOCUMENTS
+        self.entries as u64 >= text_index::MAX_DOCUMENTS || self.pages >= MAX_PAGES
     }
 
-    /// Returns when the provider may be asked for its list again.
+    /// How long the provider is not called for its list after the list ended.
     pub(super) fn pause(&self, offer: &Offer) -> Duration {
         match offer.next_cursor {
-            Some(_) => self.spent * MAX_SHARE_OF_TIME,
+            Some(_) => self.spent * PAUSE_FACTOR,
             None => Duration::ZERO,
         }
     }

@@ -133,11 +133,7 @@ mod tests {
             secret: Secret::new(SECRET),
             hosts: SecretHosts::new(["https", "http"].map(|scheme| HostRule {
                 scheme: Some(scheme.into()),
-                host: host.into(),
-                port: None,
-                methods: None,
-                private: false,
-                auth: None,
+                ..HostRule::of_host(host)
             })),
         }
     }

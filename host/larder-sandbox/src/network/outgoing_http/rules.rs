@@ -108,11 +108,8 @@ mod tests {
     fn rule(host: &str, scheme: Option<&str>, port: Option<u16>) -> HostRule {
         HostRule {
             scheme: scheme.map(Into::into),
-            host: host.into(),
             port,
-            methods: None,
-            private: false,
-            auth: None,
+            ..HostRule::of_host(host)
         }
     }
 
