@@ -31,6 +31,8 @@ pub(crate) fn inspector(output: &Output) -> Result<Outcome> {
     // By default, the inspector stores files in the home folder and secrets in the keychain of the desktop.
     inspector
         .env("HOME", target("clients/home"))
+        // The inspector starts a process for each request: without this, Node compiles its modules each time.
+        .env("NODE_COMPILE_CACHE", target("clients/compile-cache"))
         .env("MCP_INSPECTOR_SECRET_STORE", "memory");
     fs::create_dir_all(target("clients/home"))?;
     run_client(output, "inspector", inspector)

@@ -14,6 +14,8 @@ use crate::mcp_client::Client;
 /// How long a notified client may still read an older page, because another replica may have that page in its cache.
 const STALE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(20);
+/// The time between two requests of a reader. The readers find lost requests, and leave the processor to the replicas.
+const READ_INTERVAL: Duration = Duration::from_millis(2);
 
 /// The URI of a page.
 pub(super) fn uri(page: usize) -> String {
@@ -61,7 +63,7 @@ impl Requests {
         }
     }
 
-    /// Reads and lists without pause, on one connection, until the end of the test.
+    /// Reads and lists all the time, on one connection, until the end of the test.
     pub(super) fn repeat(&self, origin: &Origin, offset: usize) {
         let mut client = None;
         for number in offset.. {
@@ -85,6 +87,7 @@ impl Requests {
                     format!("page {page} has version {read}, which does not exist"),
                 );
             }
+            thread::sleep(READ_INTERVAL);
         }
     }
 
