@@ -73,8 +73,8 @@ pub(crate) fn is_stored(team: &Team, state_dir: &Path) -> bool {
     is_key(team.reconcile.approvals.key()) || earlier_keys(team).iter().any(is_key)
 }
 
-/// Reports that nothing is stored for a team, while state for other folders exists: the folder of the team may have
-/// been moved.
+/// Reports that nothing is stored for a team, while state exists for folders that do not exist any more: the folder of
+/// the team may have been moved.
 pub(crate) fn missing_state(team: &Team, state_dir: &Path) -> Option<String> {
     let approvals = &team.reconcile.approvals;
     let name = &team.reconcile.team;
@@ -85,7 +85,8 @@ pub(crate) fn missing_state(team: &Team, state_dir: &Path) -> Option<String> {
     let others = stored
         .iter()
         .filter(|one| one.teams.contains(name))
-        .map(|one| one.key.as_str());
+        .map(|one| one.key.as_str())
+        .filter(|key| !Path::new(key).exists());
     let others: Vec<_> = others.take(MAX_KEYS).collect();
     let first = others.first()?;
     Some(format!(

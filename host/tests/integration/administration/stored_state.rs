@@ -281,6 +281,16 @@ fn the_state_of_a_renamed_folder_is_missed_and_can_be_moved() {
 }
 
 #[test]
+fn the_state_of_a_folder_that_exists_is_not_missed() {
+    let mut server = Releases::start();
+    server.stop();
+    fs::create_dir(server.work_dir.path("another")).unwrap();
+    server.configure(&format!("plugins = 'another'\n{CONFIG}"));
+    let checked = server.work_dir.larder("check");
+    assert!(!checked.stderr.contains("but for"), "{}", checked.stderr);
+}
+
+#[test]
 fn verify_finds_what_cannot_be_read() {
     let mut server = Releases::start();
     server.stop();
