@@ -40,10 +40,10 @@ pub use self::tools::{ComponentAnswer, ComponentRequest, ToolRequest};
 use self::view::View;
 use crate::audit::AuditLog;
 use crate::catalog::{self, Reader, Watch};
+use crate::search_index::IndexProgress;
 use larder_model::name::{TeamName, Teams};
 use larder_model::policy::{Quota, QuotaUsage};
 use larder_model::resource::{Caller, Freshness};
-use larder_model::text_index::TextIndex;
 use larder_provider::{Signal, SignalSender};
 use larder_runtime::low_priority_threads::LowPriorityThreads;
 use larder_runtime::memory_budget::MemoryBudget;
@@ -106,7 +106,7 @@ struct TeamState {
     reader: Reader,
     cache: Cache,
     signals: SignalSender,
-    text_index: Option<Arc<dyn TextIndex>>,
+    index: IndexProgress,
 }
 
 /// What the gateway uses of one team.
@@ -118,8 +118,8 @@ pub struct TeamParts {
     pub signals: SignalSender,
     /// The quota of the team and its use; none without a quota.
     pub quota_usage: Option<Arc<QuotaUsage>>,
-    /// The full-text index of the team; none if the server has none for it.
-    pub text_index: Option<Arc<dyn TextIndex>>,
+    /// The full-text index of the team, and how far it is.
+    pub index: IndexProgress,
 }
 
 impl TeamParts {
@@ -129,7 +129,7 @@ impl TeamParts {
             reader,
             signals,
             quota_usage: None,
-            text_index: None,
+            index: IndexProgress::new(None),
         }
     }
 }
@@ -298,7 +298,7 @@ impl State {
                         reader: parts.reader,
                         cache,
                         signals: parts.signals,
-                        text_index: parts.text_index,
+                        index: parts.index,
                     })
                 }
             };

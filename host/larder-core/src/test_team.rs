@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::catalog::{self, Catalog, Definitions, Offer, OfferedTool, Reader, Writer};
 use crate::gateway::{CacheConfig, Config, Gateway, PageSize, TeamParts};
+use crate::search_index::IndexProgress;
 use crate::skill_snapshots::SkillFollower;
 use larder_model::name::{ProviderName, TeamName, Teams};
 use larder_model::resource::{Call, Caller};
@@ -20,6 +21,8 @@ pub struct TestTeam {
     pub reader: Reader,
     /// Receives requests of the gateway to refresh lists.
     pub signals: SignalReceiver,
+    /// The progress of the full-text index, which the team does not have.
+    pub index: IndexProgress,
     writer: Writer,
     skills: SkillFollower,
 }
@@ -40,6 +43,7 @@ impl TestTeam {
         let skills = SkillFollower::new(reader.clone(), skill_writer, sender.clone(), Drain::new());
         let parts = TeamParts::new(reader.clone(), sender);
         let mut team = Self {
+            index: parts.index.clone(),
             gateway: Gateway::new(config(page_size), [parts], MemoryBudget::unlimited()),
             reader,
             signals,

@@ -10,8 +10,10 @@ use super::*;
 use crate::test_team::TestTeam;
 use larder_model::input::Answer;
 use larder_model::message::BlockValue;
+use larder_model::name::ProviderName;
 use larder_model::policy::{Grant, ToolGrant};
 use larder_model::resource::Body;
+use larder_model::search::SearchQuery;
 use larder_model::uri::Uri;
 use larder_provider::CallError;
 use larder_provider::fake::FakeContent;
@@ -97,6 +99,32 @@ async fn a_list_has_pages_from_the_catalog_and_from_the_provider() {
         content.calls().contains(&"list 3".to_owned()),
         "{content:?}"
     );
+}
+
+#[tokio::test]
+async fn a_search_is_incomplete_until_all_text_is_indexed() {
+    let content = FakeContent::default().with_text("x:a", "one");
+    let grant = Grant {
+        index: true,
+        ..Grant::default()
+    };
+    let team = TestTeam::new([content.provider("wiki", grant)], 10).await;
+    let wiki = ProviderName::parse("wiki").unwrap();
+    let query = SearchQuery {
+        text: "a".into(),
+        ..SearchQuery::default()
+    };
+    let incomplete = async || {
+        let page = team.gateway.search(&TestTeam::call(), &query, None).await;
+        page.unwrap().incomplete
+    };
+    assert_eq!(incomplete().await, ["wiki"]);
+    team.index.set_pending(&wiki, 1);
+    assert_eq!(incomplete().await, ["wiki"]);
+    team.index.set_pending(&wiki, 0);
+    assert!(incomplete().await.is_empty());
+    team.index.set_error(&wiki, Some("it is full".into()));
+    assert_eq!(incomplete().await, ["wiki"]);
 }
 
 #[tokio::test]

@@ -75,6 +75,13 @@ impl IndexProgress {
         self.lock().iter().map(of).collect()
     }
 
+    /// Whether all text of a provider that can be indexed is in the index.
+    pub fn is_complete(&self, provider: &ProviderName) -> bool {
+        let running = self.lock();
+        let run = running.get(provider);
+        run.is_some_and(|run| run.pending == 0 && run.error.is_none())
+    }
+
     /// Returns what is stored of a provider, also if the index is not updated. `None` if nothing is stored.
     pub async fn stored(&self, provider: &ProviderName) -> Result<Option<Usage>, IndexError> {
         match self.existing().await? {
@@ -123,11 +130,11 @@ impl IndexProgress {
         Ok(index.open_existing().await?.then_some(index))
     }
 
-    pub(super) fn set_pending(&self, provider: &ProviderName, pending: usize) {
+    pub(crate) fn set_pending(&self, provider: &ProviderName, pending: usize) {
         self.lock().entry(provider.clone()).or_default().pending = pending as u64;
     }
 
-    pub(super) fn set_error(&self, provider: &ProviderName, error: Option<String>) {
+    pub(crate) fn set_error(&self, provider: &ProviderName, error: Option<String>) {
         self.lock().entry(provider.clone()).or_default().error = error;
     }
 

@@ -150,7 +150,7 @@ impl RunningTeam {
             reader: self.view.catalog.clone(),
             signals: self.signals.clone(),
             quota_usage: self.quota_usage.clone(),
-            text_index: self.view.index.index().cloned(),
+            index: self.view.index.clone(),
         }
     }
 

@@ -278,6 +278,18 @@ impl Answers {
         self.incomplete.push(format!("full-text index of {team}"));
     }
 
+    /// Records the providers whose text only an index can find that does not contain all of it yet.
+    pub(super) fn omit_incomplete_indexes(&mut self, team: &TeamCatalog) {
+        for offer in team.offers() {
+            let needs_index = offer.provider.grant().index
+                && !offer.provider.interfaces().search
+                && !offer.is_personal();
+            if needs_index && !team.state.index.is_complete(offer.name()) {
+                self.omit(offer);
+            }
+        }
+    }
+
     /// Returns the entries of a provider that the server ranks. A provider that searched itself has none.
     pub(super) fn entries_to_rank<'e>(&'e self, offer: &'e Offer) -> &'e [Arc<Entry>] {
         if self.searched.contains(&offer.provider.revision()) {

@@ -38,7 +38,7 @@ impl Gateway {
     /// Searches in the index of one team, in a turn of the team. If the team waits for too long, its turn ends although
     /// the search may still run.
     async fn search_index(&self, team: &TeamCatalog, text: &str) -> Option<Vec<Match>> {
-        let Some(index) = &team.state.text_index else {
+        let Some(index) = team.state.index.index() else {
             return Some(Vec::new());
         };
         let turn = self.search_turn(team.state.reader.team()).await?;

@@ -74,6 +74,7 @@ impl Gateway {
                 ranking.answers.omit_index(name);
                 Vec::new()
             });
+            ranking.answers.omit_incomplete_indexes(team);
             ranking.begin_team(at);
             if matches.is_empty() && !ranking.has_entries_left() {
                 continue;

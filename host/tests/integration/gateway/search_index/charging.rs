@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use larder_core::gateway::TeamParts;
+use larder_core::search_index::IndexProgress;
 use larder_model::policy::{Quota, QuotaUsage};
 use larder_model::search::SearchQuery;
 use larder_model::text_index::{Change, Document, Limits, TextIndex};
@@ -38,7 +39,7 @@ async fn a_search_is_charged_and_waits_for_cpu_time() {
     let quota_usage = Arc::new(QuotaUsage::new(quota));
     let team = TeamParts {
         quota_usage: Some(quota_usage.clone()),
-        text_index: Some(Arc::new(index)),
+        index: IndexProgress::new(Some(Arc::new(index))),
         ..server.gateway_parts()
     };
     let gateway = gateway_of([team], 100);
