@@ -12,6 +12,7 @@ mod search;
 mod skills;
 
 use std::panic::AssertUnwindSafe;
+use std::pin::pin;
 use std::sync::Arc;
 
 use futures_util::FutureExt as _;
@@ -19,6 +20,7 @@ use futures_util::FutureExt as _;
 use self::results::{Context, ResultMetadata};
 use crate::Endpoint;
 use crate::client_side::call_stream::CancelOnDrop;
+use crate::client_side::cancellation::CancellableRequest;
 use crate::era::method::{Method, Operation};
 use crate::era::peer::{LegacyPeer, Peer};
 use crate::era::request_slot::RequestSlot;
@@ -41,38 +43,59 @@ use larder_runtime::metrics::{ProtocolEra, Refusal};
 /// Bytes of a response without its content.
 pub(super) const ENVELOPE: usize = 512;
 
-impl Endpoint {
-    /// Runs an operation and returns its JSON-RPC response, which may be an error.
-    pub(super) async fn dispatch(
-        &self,
-        id: &Id,
-        method: Method,
-        operation: &mut Operation,
-        call: &mut Arc<Call>,
-        peer: &Peer,
-        slot: &mut RequestSlot,
-    ) -> ChargedResponse {
+/// A request whose parameters were read: what is needed to run it.
+pub(super) struct Work {
+    pub(super) endpoint: Endpoint,
+    pub(super) id: Id,
+    pub(super) method: Method,
+    pub(super) operation: Operation,
+    pub(super) call: Arc<Call>,
+    pub(super) peer: Peer,
+    pub(super) slot: RequestSlot,
+    pub(super) cancellable: Option<Arc<CancellableRequest>>,
+}
+
+impl Work {
+    /// Runs the request, once it has a permit, and returns its JSON-RPC response, which may be an error. Returns `None`
+    /// if the request is cancelled.
+    ///
+    /// The future and the futures inside it borrow the request: a value that is passed to an `async fn` takes space
+    /// twice in its future, and a future is copied when it is passed to another function.
+    pub(super) async fn run(&mut self) -> Option<ChargedResponse> {
+        let Self {
+            endpoint,
+            id,
+            method,
+            operation,
+            call,
+            peer,
+            slot,
+            cancellable,
+        } = self;
+        slot.acquire().await;
         let modern = peer.is_modern();
-        self.resolve_resource_tool(operation, call);
-        let span = self.span(method, operation, call, modern);
+        endpoint.resolve_resource_tool(operation, call);
+        let span = endpoint.span(*method, operation, call, modern);
         let _cancel_on_drop = CancelOnDrop(call.clone());
-        self.count_method(method.metric_label(), modern);
+        endpoint.count_method(method.metric_label(), modern);
         let context = Context {
-            endpoint: self,
+            endpoint,
             id,
             modern,
-            call: &*call,
+            call,
         };
         // A panic fails only this request.
-        let outcome = AssertUnwindSafe(context.run(operation, peer, slot))
-            .catch_unwind()
-            .await;
+        let running = pin!(AssertUnwindSafe(context.run(operation, peer, slot)).catch_unwind());
+        let outcome = match cancellable {
+            None => running.await,
+            Some(cancellable) => cancellable.until_cancelled(running).await?,
+        };
         let failure = match outcome {
             Ok(Ok(response)) => {
                 if let Some(span) = span {
                     span.end(None);
                 }
-                return self.charged(self.caller(call), id, response);
+                return Some(endpoint.charged(endpoint.caller(call), id, response));
             }
             Ok(Err(error)) => Failure::of(error, modern),
             Err(_) => Failure::of_panic(),
@@ -80,9 +103,11 @@ impl Endpoint {
         if let Some(span) = span {
             failure.end(span);
         }
-        failure.response(id)
+        Some(failure.response(id))
     }
+}
 
+impl Endpoint {
     fn count_method(&self, method: &str, modern: bool) {
         let era = if modern {
             ProtocolEra::Modern
@@ -302,6 +327,8 @@ pub(super) fn write_capabilities(o: &mut Object<'_>) {
     let extensions = r#""io.modelcontextprotocol/skills":{"directoryRead":true}"#;
     o.json(
         "capabilities",
-        &format!(r#"{{{lists},"completions":{{}},"logging":{{}},"extensions":{{{extensions}}}}}"#),
+        &format!(
+            r#"{{{lists},"completions":{{}},"logging":{{}},"extensions":{{{extensions}}}}}"#
+        ),
     );
 }

@@ -28,7 +28,10 @@ use crate::Endpoint;
 use crate::auth::{AuthError, Identity, METADATA};
 use crate::client_side::cancellation::CancellableRequests;
 use crate::era::{RequestKind, classify, has_modern_version_header};
-use crate::wire::message::{self, Id, IncomingMessages, Message, Request as RpcRequest};
+use crate::session::Session;
+use crate::wire::message::{
+    self, Id, IncomingMessages, Message, Notification, Request as RpcRequest,
+};
 use bytes::Bytes;
 use http::header::{self, HeaderValue};
 use http::request::Parts;
@@ -42,8 +45,6 @@ use crate::wire::rpc_error::{INVALID_REQUEST, RpcError};
 use larder_model::resource::RequestDetails;
 use larder_model::size;
 use larder_runtime::deadline::with_deadline;
-use larder_runtime::host_policy::HostPolicy;
-use larder_runtime::listener::ClientAddress;
 
 /// Maximum time for receiving a request body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -71,6 +72,20 @@ struct RequestHead<'a> {
     /// The data that are collected for the request log; none if the request is not logged.
     details: Option<&'a Arc<RequestDetails>>,
     connection: Option<&'a ConnectionState>,
+}
+
+/// Why a request gets an error response.
+enum Rejection {
+    /// The credentials are missing or not valid.
+    Denied(AuthError),
+    /// The error, and the id of the request if it is known.
+    Error(Option<Id>, RpcError),
+}
+
+impl From<RpcError> for Rejection {
+    fn from(rpc_error: RpcError) -> Self {
+        Self::Error(None, rpc_error)
+    }
 }
 
 impl RequestHead<'_> {
@@ -114,24 +129,18 @@ impl Endpoint {
         request: Request<impl RequestBody + Unpin + 'static>,
         connection: Option<&ConnectionState>,
     ) -> http::Response<Body> {
-        let client = connection.map(ConnectionState::client);
-        let is_unix = client.is_some_and(ClientAddress::is_unix);
         let (head, mut body) = request.into_parts();
-        let mut source = self.begin_request(client, &head);
+        let mut source = self.begin_request(connection.map(ConnectionState::client), &head);
         let response = match head.uri.path() {
             // The futures inside contain only a reference to the body.
             PATH => {
-                self.respond_to_mcp(&head, &mut body, is_unix, connection, &mut source)
-                    .await
+                let served = self.serve(&head, &mut body, connection, &mut source).await;
+                let response = served.unwrap_or_else(|rejection| self.rejected(&rejection));
+                cors::with_origin(response, source.origin.take())
             }
-            path => match path
-                .strip_prefix(WELL_KNOWN)
-                .and_then(|rest| rest.strip_prefix(METADATA))
-            {
-                Some(suffix) if suffix.is_empty() || suffix.starts_with('/') => {
-                    self.resource_metadata(&head, suffix, is_unix)
-                }
-                _ => respond_not_found(&head, self.0.settings.load().host_policy(is_unix)),
+            path => match metadata_suffix(path) {
+                Some(suffix) => self.resource_metadata(&head, suffix, &source),
+                None => self.respond_not_found(&head, &source),
             },
         };
         self.end_request(&source, &head, &response);
@@ -141,65 +150,93 @@ impl Endpoint {
         response
     }
 
-    async fn respond_to_mcp(
+    /// Serves a request to the MCP endpoint.
+    async fn serve(
         &self,
         head: &Parts,
         body: impl RequestBody,
-        is_unix: bool,
         connection: Option<&ConnectionState>,
         source: &mut RequestSource,
-    ) -> Response {
-        let checked = self
-            .0
-            .settings
-            .load()
-            .host_policy(is_unix)
-            .check(&head.uri, &head.headers);
-        let origin = match checked {
-            Ok(origin) => origin,
-            Err(forbidden) => return error_response(None, &forbidden.into()),
-        };
-        let mut response = match head.method {
-            HttpMethod::OPTIONS => preflight(&head.headers),
-            HttpMethod::GET | HttpMethod::DELETE if has_modern_version_header(&head.headers) => {
-                not_allowed("POST, OPTIONS")
-            }
-            HttpMethod::GET | HttpMethod::POST | HttpMethod::DELETE => {
-                match self.0.authenticator.authenticate(head).await {
-                    Ok(identity) => {
-                        let details = source.details.as_ref().map(|(details, _)| details);
-                        let identity = &*source.identity.insert(identity);
-                        let headers = &head.headers;
-                        let peer = source.peer;
-                        let sender = RequestHead {
-                            headers,
-                            identity,
-                            peer,
-                            details,
-                            connection,
-                        };
-                        if !identity.is_anonymous() || head.method != HttpMethod::POST {
-                            sender.prove_connection();
-                        }
-                        self.serve(&head.method, &sender, body).await
-                    }
-                    Err(denied) => self.unauthorized(&denied),
-                }
-            }
-            _ => not_allowed("GET, POST, DELETE, OPTIONS"),
-        };
-        if let Some(origin) = origin {
-            cors::allow_origin(response.headers_mut(), origin.clone());
+    ) -> Result<Response, Rejection> {
+        source.origin = self.check_host(head, source)?;
+        if let Some(response) = response_without_caller(head) {
+            return Ok(response);
         }
-        response
+        let identity = self.0.authenticator.authenticate(head).await;
+        let identity = &*source.identity.insert(identity.map_err(Rejection::Denied)?);
+        let sender = RequestHead {
+            headers: &head.headers,
+            identity,
+            peer: source.peer,
+            details: source.details.as_ref().map(|(details, _)| details),
+            connection,
+        };
+        if !identity.is_anonymous() || head.method != HttpMethod::POST {
+            sender.prove_connection();
+        }
+        // The quota is checked before the body is read, so that a rejected request has almost no cost.
+        let admitted = self.0.gateway.admit(&identity.caller);
+        admitted.map_err(RpcError::quota_exceeded)?;
+        match head.method {
+            HttpMethod::GET => return Ok(self.open_stream(&sender).await?),
+            HttpMethod::DELETE => return Ok(self.end_session(&sender).await?),
+            _ => {}
+        }
+        let body = self.read_body(&sender, body).await?;
+        sender.prove_connection();
+        let message = match message::read(body.bytes())? {
+            IncomingMessages::One(message) => message,
+            IncomingMessages::Batch(batch) => return Ok(self.batch(&sender, batch).await?),
+        };
+        sender.note_method(&message);
+        match &message {
+            Message::Request(request) => self
+                .respond_to_request(&sender, request)
+                .await
+                .map_err(|rpc_error| self.rejection(request, rpc_error)),
+            Message::Notification(notification) => {
+                Ok(self.accept_notification(&sender, notification).await)
+            }
+            Message::Response(response) => Ok(self.accept_response(&sender, response).await),
+            Message::Malformed { id, rpc_error } => {
+                Err(Rejection::Error(id.clone(), rpc_error.clone()))
+            }
+        }
+    }
+
+    /// Checks the host and the origin of a request. Returns the origin if the request has one.
+    fn check_host(
+        &self,
+        head: &Parts,
+        source: &RequestSource,
+    ) -> Result<Option<HeaderValue>, RpcError> {
+        let settings = self.0.settings.load();
+        let policy = settings.host_policy(source.is_unix());
+        let origin = policy.check(&head.uri, &head.headers)?;
+        Ok(origin.cloned())
+    }
+
+    /// Returns why a request is rejected.
+    fn rejection(&self, request: &RpcRequest<'_>, rpc_error: RpcError) -> Rejection {
+        self.count_unknown_method(request, &rpc_error);
+        tracing::debug!(code = rpc_error.code, message = %rpc_error.message, "request rejected");
+        Rejection::Error(Some(request.id.clone()), rpc_error)
+    }
+
+    /// Returns the response to a rejected request.
+    fn rejected(&self, rejection: &Rejection) -> Response {
+        match rejection {
+            Rejection::Error(id, rpc_error) => error_response(id.as_ref(), rpc_error),
+            Rejection::Denied(denied) => self.unauthorized(denied),
+        }
     }
 
     /// Serves the protected resource metadata, which names the issuer of tokens for this endpoint. Clients fetch the
     /// metadata before they have a token, and from web pages of any origin.
-    fn resource_metadata(&self, head: &Parts, suffix: &str, is_unix: bool) -> Response {
+    fn resource_metadata(&self, head: &Parts, suffix: &str, source: &RequestSource) -> Response {
         let settings = self.0.settings.load();
         if let Err(forbidden) = settings
-            .host_policy(is_unix)
+            .host_policy(source.is_unix())
             .check_host(&head.uri, &head.headers)
         {
             return error_response(None, &forbidden.into());
@@ -221,32 +258,12 @@ impl Endpoint {
         );
         response
     }
-}
 
-fn respond_not_found(head: &Parts, policy: &HostPolicy) -> Response {
-    match policy.check(&head.uri, &head.headers) {
-        Ok(_) => not_found(),
-        Err(forbidden) => error_response(None, &forbidden.into()),
-    }
-}
-
-impl Endpoint {
-    async fn serve(
-        &self,
-        method: &HttpMethod,
-        head: &RequestHead<'_>,
-        body: impl RequestBody,
-    ) -> Response {
-        // The quota is checked first, so that a rejected request has almost no cost.
-        if let Err(quota) = self.0.gateway.admit(&head.identity.caller) {
-            return error_response(None, &RpcError::quota_exceeded(quota));
+    fn respond_not_found(&self, head: &Parts, source: &RequestSource) -> Response {
+        match self.check_host(head, source) {
+            Ok(_) => not_found(),
+            Err(rpc_error) => error_response(None, &rpc_error),
         }
-        let response = match *method {
-            HttpMethod::GET => self.open_stream(head).await,
-            HttpMethod::DELETE => self.end_session(head).await,
-            _ => Ok(self.post(head, body).await),
-        };
-        response.unwrap_or_else(|rpc_error| error_response(None, &rpc_error))
     }
 
     fn unauthorized(&self, denied: &AuthError) -> Response {
@@ -256,24 +273,6 @@ impl Endpoint {
             .authenticator
             .challenge(denied, response.headers_mut());
         response
-    }
-
-    async fn post(&self, head: &RequestHead<'_>, body: impl RequestBody) -> Response {
-        let body = match self.read_body(head, body).await {
-            Ok(body) => {
-                head.prove_connection();
-                body
-            }
-            Err(rpc_error) => return error_response(None, &rpc_error),
-        };
-        match message::read(body.bytes()) {
-            Err(rpc_error) => error_response(None, &rpc_error),
-            Ok(IncomingMessages::One(message)) => self.respond_to_message(head, &message).await,
-            Ok(IncomingMessages::Batch(batch)) => self
-                .batch(head, batch)
-                .await
-                .unwrap_or_else(|rpc_error| error_response(None, &rpc_error)),
-        }
     }
 
     async fn read_body(
@@ -309,32 +308,25 @@ impl Endpoint {
         }
     }
 
-    async fn respond_to_message(&self, head: &RequestHead<'_>, message: &Message<'_>) -> Response {
-        head.note_method(message);
-        match message {
-            Message::Malformed { id, rpc_error } => error_response(id.as_ref(), rpc_error),
-            Message::Response(response) => {
-                self.accept(head, None, |session, _| {
-                    session.client.side.resolve(response);
-                })
-                .await
-            }
-            Message::Notification(notification) => {
-                let params = Some(&notification.params);
-                let handle = |_: &_, context: RequestContext<'_>| {
-                    context.handle_notification(notification);
-                };
-                self.accept(head, params, handle).await
-            }
-            Message::Request(request) => match self.respond_to_request(head, request).await {
-                Ok(response) => response,
-                Err(rpc_error) => {
-                    self.count_unknown_method(request, &rpc_error);
-                    tracing::debug!(code = rpc_error.code, message = %rpc_error.message, "request rejected");
-                    error_response(Some(&request.id), &rpc_error)
-                }
-            },
-        }
+    async fn accept_notification(
+        &self,
+        head: &RequestHead<'_>,
+        notification: &Notification<'_>,
+    ) -> Response {
+        let params = Some(&notification.params);
+        let handle = |_: &_, context: RequestContext<'_>| context.handle_notification(notification);
+        self.accept(head, params, handle).await
+    }
+
+    async fn accept_response(
+        &self,
+        head: &RequestHead<'_>,
+        response: &message::Response<'_>,
+    ) -> Response {
+        let handle = |session: &Session, _: RequestContext<'_>| {
+            session.client.side.resolve(response);
+        };
+        self.accept(head, None, handle).await
     }
 
     async fn respond_to_request(
@@ -347,14 +339,15 @@ impl Endpoint {
             RequestKind::Modern(method) => {
                 // The request runs in the connection's own future, so that the guest is dropped when the
                 // client disconnects.
-                let mut accepted = modern::accept(request, method, context)?;
+                let accepted = modern::accept(request, method, context)?;
                 if accepted.wants_messages() {
                     let stream = accepted.into_stream();
                     return Ok(self
                         .respond_with_messages(&request.id, stream, head.identity)
                         .await);
                 }
-                Ok(match accepted.respond().await {
+                let (_, mut work) = accepted.into_parts();
+                Ok(match work.run().await {
                     None => cancelled(),
                     Some(response) => charged_json(&request.id, response),
                 })
@@ -414,6 +407,25 @@ impl Endpoint {
             None => cancelled(),
         }
     }
+}
+
+/// Returns the response to a request whose caller does not matter; `None` if the caller matters.
+fn response_without_caller(head: &Parts) -> Option<Response> {
+    match head.method {
+        HttpMethod::OPTIONS => Some(preflight(&head.headers)),
+        HttpMethod::GET | HttpMethod::DELETE if has_modern_version_header(&head.headers) => {
+            Some(not_allowed("POST, OPTIONS"))
+        }
+        HttpMethod::GET | HttpMethod::POST | HttpMethod::DELETE => None,
+        _ => Some(not_allowed("GET, POST, DELETE, OPTIONS")),
+    }
+}
+
+/// Returns what follows the path of the protected resource metadata; `None` if this is another path.
+fn metadata_suffix(path: &str) -> Option<&str> {
+    path.strip_prefix(WELL_KNOWN)?
+        .strip_prefix(METADATA)
+        .filter(|suffix| suffix.is_empty() || suffix.starts_with('/'))
 }
 
 fn body_error(error: BodyError, limit: usize) -> RpcError {

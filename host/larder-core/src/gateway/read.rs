@@ -21,7 +21,7 @@ use larder_runtime::metrics::CacheResult;
 const MAX_WATCH_CHECK: Duration = Duration::from_secs(1);
 
 impl Gateway {
-    /// Reads a URI. `known_version` is the version that the caller has already: if it is still the current version, the
+    /// Reads a URI: calls the providers that may own it, in order, until an answer is not "not found". `known_version` is the version that the caller has already: if it is still the current version, the
     /// result is the error `NotModified`.
     pub async fn read(
         &self,
@@ -31,12 +31,38 @@ impl Gateway {
     ) -> Result<ReadResult, Error> {
         let mut record = self.begin_record("read", call, Some(uri.as_str())).await?;
         let view = self.view(call.caller.as_ref());
-        let result = match view.skill_file(uri) {
-            Some((offer, file)) => {
-                Self::read_skill_file(call, offer, file, known_version, &mut record)
-            }
-            None => read_from_providers(call, &view, uri, known_version, &mut record).await,
-        };
+        let mut answer = view.skill_file(uri).map(|(offer, file)| {
+            Self::read_skill_file(call, offer, file, known_version, &mut record)
+        });
+        let mut refusal = None;
+        let mut routes = view.routes(uri);
+        while answer.is_none()
+            && let Some((team, route)) = routes.next()
+        {
+            let offer = match route {
+                Route::Refused(why) => {
+                    refusal.get_or_insert(why);
+                    continue;
+                }
+                Route::Listed(offer) | Route::Matched(offer, _) | Route::Claimed(offer) => offer,
+            };
+            record.set_provider(offer);
+            let result = team
+                .read_from(call, known_version, offer, route, uri, &mut record)
+                .await;
+            answer =
+                match result {
+                    Err(CallError::NotFound) => None,
+                    Err(CallError::Refused(why)) => {
+                        refusal.get_or_insert(why);
+                        None
+                    }
+                    result => Some(result.map_err(|error| {
+                        Error::from_call(offer, uri.as_str(), known_version, error)
+                    })),
+                };
+        }
+        let result = answer.unwrap_or_else(|| Err(no_answer(&view, uri, refusal)));
         let max_freshness = view.max_freshness();
         let result = result.map(|result| ReadResult {
             freshness: result.freshness.merge(max_freshness),
@@ -82,46 +108,14 @@ impl Gateway {
     }
 }
 
-/// Calls the providers that may own the URI, in order, until an answer is not "not found".
-async fn read_from_providers(
-    call: &Arc<Call>,
-    view: &View,
-    uri: &Uri,
-    known_version: Option<&str>,
-    record: &mut AuditRecord<'_>,
-) -> Result<ReadResult, Error> {
-    let mut answer = None;
-    let mut refusal = None;
-    for (team, route) in view.routes(uri) {
-        let offer = match route {
-            Route::Refused(why) => {
-                refusal = refusal.or(Some(why));
-                continue;
-            }
-            Route::Listed(offer) | Route::Matched(offer, _) | Route::Claimed(offer) => offer,
-        };
-        record.set_provider(offer);
-        match team
-            .read_from(call, known_version, offer, route, uri, record)
-            .await
-        {
-            Err(CallError::NotFound) => {}
-            Err(CallError::Refused(why)) => refusal = refusal.or(Some(why)),
-            result => {
-                answer = Some((offer, result));
-                break;
-            }
-        }
-    }
-    match (answer, refusal) {
-        (Some((offer, result)), _) => {
-            result.map_err(|error| Error::from_call(offer, uri.as_str(), known_version, error))
-        }
-        (None, Some(why)) => Err(Error::Refused {
+/// The error of a read that no provider answered.
+fn no_answer(view: &View, uri: &Uri, refusal: Option<String>) -> Error {
+    match refusal {
+        Some(why) => Error::Refused {
             uri: uri.to_string(),
             why,
-        }),
-        (None, None) => Err(not_found(view, uri)),
+        },
+        None => not_found(view, uri),
     }
 }
 

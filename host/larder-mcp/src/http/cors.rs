@@ -4,6 +4,8 @@
 use http::header::{self, HeaderValue};
 use http::{HeaderMap, HeaderName};
 
+use super::body::Response;
+
 const ALLOWED_HEADERS: &str = "authorization, content-type, accept, mcp-protocol-version, mcp-method, mcp-name, \
                                mcp-session-id, last-event-id";
 /// The prefix of the headers that repeat arguments of a tool.
@@ -14,13 +16,18 @@ const MAX_PARAMETERS: usize = 64;
 const MAX_PARAMETER_LENGTH: usize = 128;
 
 /// Adds the CORS headers that let a page of this origin read the response.
-pub(super) fn allow_origin(headers: &mut HeaderMap, origin: HeaderValue) {
+pub(super) fn with_origin(mut response: Response, origin: Option<HeaderValue>) -> Response {
+    let Some(origin) = origin else {
+        return response;
+    };
+    let headers = response.headers_mut();
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
     headers.insert(header::VARY, HeaderValue::from_static("origin"));
     headers.insert(
         header::ACCESS_CONTROL_EXPOSE_HEADERS,
         HeaderValue::from_static("mcp-session-id, www-authenticate"),
     );
+    response
 }
 
 /// Adds the CORS headers of the response to a preflight request with these headers.

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use arc_swap::ArcSwap;
-use http::StatusCode;
 use http::request::Parts;
+use http::{HeaderValue, StatusCode};
 
 use super::body::Response;
 use crate::Endpoint;
@@ -57,6 +57,8 @@ pub(crate) struct RequestSource {
     pub(crate) client: Option<ClientAddress>,
     /// The address of the client, behind trusted proxies.
     pub(crate) peer: Option<IpAddr>,
+    /// The origin of the web page that sent the request, if the origin is allowed.
+    pub(crate) origin: Option<HeaderValue>,
     pub(crate) identity: Option<Arc<Identity>>,
     /// The data that are collected for the log, and when the request began; none if only errors are logged.
     pub(crate) details: Option<(Arc<RequestDetails>, Instant)>,
@@ -106,6 +108,11 @@ fn report_repeats(mode: RequestLogMode, gateway: &Gateway, kind: &RefusalKind, r
 }
 
 impl RequestSource {
+    /// Whether the request came through a Unix socket.
+    pub(super) fn is_unix(&self) -> bool {
+        self.client.is_some_and(ClientAddress::is_unix)
+    }
+
     fn subject(&self) -> Option<&str> {
         self.identity.as_ref()?.caller.subject.as_deref()
     }
@@ -146,6 +153,7 @@ impl Endpoint {
         RequestSource {
             client,
             peer,
+            origin: None,
             identity: None,
             details: is_logged.then(|| (Arc::default(), Instant::now())),
         }
@@ -184,6 +192,7 @@ impl Endpoint {
         let source = RequestSource {
             client: Some(client),
             peer: client.ip().map(|peer| peer.to_canonical()),
+            origin: None,
             identity: None,
             details: None,
         };

@@ -1,14 +1,13 @@
 //! A request that was accepted: its parameters were read, and it is ready to run.
 
-use std::pin::pin;
 use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 
 use super::RequestContext;
-use crate::Endpoint;
 use crate::client_side::call_stream::{CallMessages, CallStream};
 use crate::client_side::cancellation::CancellableRequest;
+use crate::dispatch::Work;
 use crate::era::method::{Method, Operation, ParsedRequest};
 use crate::era::parameter_headers;
 use crate::era::peer::Peer;
@@ -16,25 +15,13 @@ use crate::era::request_slot::RequestSlot;
 use crate::outgoing::waiting_bytes::ChargedResponse;
 use crate::wire::message::{Id, Request};
 use crate::wire::rpc_error::RpcError;
-use larder_model::resource::{Call, Caller};
+use larder_model::resource::Caller;
 
 /// A request that is ready to run. This value is small: the future of the request, which is large, exists only while
 /// the request runs.
 pub(crate) struct AcceptedRequest {
     messages: CallMessages,
     work: Work,
-}
-
-/// The part of a request that runs and returns the response.
-pub(crate) struct Work {
-    endpoint: Endpoint,
-    id: Id,
-    method: Method,
-    operation: Operation,
-    call: Arc<Call>,
-    peer: Peer,
-    slot: RequestSlot,
-    cancellable: Option<Arc<CancellableRequest>>,
 }
 
 impl AcceptedRequest {
@@ -146,37 +133,5 @@ impl AcceptedRequest {
     pub(crate) fn into_stream(self) -> CallStream {
         let Self { messages, mut work } = self;
         CallStream::new(messages, async move { work.run().await }.boxed())
-    }
-}
-
-impl Work {
-    /// Runs the request, once it has a permit. Returns `None` if it is cancelled.
-    ///
-    /// The future and the futures inside it borrow the request: a value that is passed to an `async fn` takes space
-    /// twice in its future, and a future is copied when it is passed to another function.
-    pub(crate) async fn run(&mut self) -> Option<ChargedResponse> {
-        let Self {
-            endpoint,
-            id,
-            method,
-            operation,
-            call,
-            peer,
-            slot,
-            cancellable,
-        } = self;
-        let method = *method;
-        slot.acquire().await;
-        match cancellable {
-            None => Some(
-                endpoint
-                    .dispatch(id, method, operation, call, peer, slot)
-                    .await,
-            ),
-            Some(cancellable) => {
-                let work = pin!(endpoint.dispatch(id, method, operation, call, peer, slot));
-                cancellable.until_cancelled(work).await
-            }
-        }
     }
 }

@@ -7,6 +7,7 @@ use super::guest_calls::{AnswerMemory, Read};
 use super::omissions::Omissions;
 use super::{Provider, wit};
 use crate::guest_config::Lease;
+use crate::run::guest::GuestCall as _;
 use crate::threads::call_meter::CallMeter;
 use larder_model::policy::Permit;
 use larder_model::resource::Match;
@@ -106,7 +107,8 @@ impl Provider {
         let open = clock.lap();
         guest.instantiate().await.map_err(failed)?;
         let instantiate = clock.lap();
-        let reading = guest.call(&read).await.map_err(failed)?;
+        let callable = guest.callable().await.map_err(failed)?;
+        let reading = read.call(callable).await.map_err(failed)?;
         let call = clock.lap();
         let reading = reading.map_err(|error| format!("{error:?}"))?;
         let result = read_result(reading, uri, |_| true, &mut omissions).await;

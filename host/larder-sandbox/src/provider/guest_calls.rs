@@ -43,7 +43,7 @@ impl GuestCall for Describe {
         guest
             .compiled
             .contract()?
-            .load_checked(&mut *guest.store, guest.instance)?
+            .load_checked(&mut *guest.store, &guest.instance)?
             .call_describe(guest.store)
             .await
     }

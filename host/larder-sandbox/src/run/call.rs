@@ -146,7 +146,7 @@ impl Sandbox {
         guest.prepare_call(deadline, meter.clone());
         let response = {
             // Pinned here, because a future that is moved by value is stored twice in the future that awaits it.
-            let call = pin!(guest.call(guest_call));
+            let call = pin!(async { guest_call.call(guest.callable().await?).await });
             let call = async {
                 match &config.folder_threads {
                     Some(folder_threads) => folder_threads.run_with(call).await?,

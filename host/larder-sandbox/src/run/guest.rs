@@ -78,7 +78,7 @@ pub(crate) trait GuestCall: Send + Sync {
 pub(crate) struct CallableGuest<'a> {
     pub(crate) store: &'a mut Store<GuestState>,
     pub(crate) compiled: &'a CompiledComponent,
-    pub(crate) instance: &'a Instance,
+    pub(crate) instance: Instance,
     /// The functions of the required interface, if the guest is reused: their types were already checked.
     pub(crate) functions: Option<&'a resource_provider::Guest>,
 }
@@ -149,11 +149,9 @@ impl Guest {
         set_cpu_deadline(&mut self.store, cpu_time, meter);
     }
 
-    /// Makes a call. If the component is not instantiated yet, it is instantiated first.
-    pub(crate) async fn call<W: GuestCall>(
-        &mut self,
-        guest_call: &W,
-    ) -> wasmtime::Result<W::Output> {
+    /// Returns the guest in the form to which calls are made. If the component is not instantiated yet, it is
+    /// instantiated.
+    pub(crate) async fn callable(&mut self) -> wasmtime::Result<CallableGuest<'_>> {
         let instance = match self.instance {
             Some(instance) => instance,
             None => self.instantiate().await?,
@@ -164,13 +162,12 @@ impl Guest {
         {
             self.functions = Some(contract.resources.load(&mut self.store, &instance)?);
         }
-        let guest = CallableGuest {
+        Ok(CallableGuest {
             store: &mut self.store,
             compiled: &self.compiled,
-            instance: &instance,
+            instance,
             functions: self.functions.as_ref(),
-        };
-        guest_call.call(guest).await
+        })
     }
 
     /// Instantiates the component.

@@ -46,25 +46,22 @@ impl LongCalls {
         meter: &Arc<CallMeter>,
     ) -> T {
         loop {
-            match self.run_here(&mut call, meter).await {
+            let run_here = poll_fn(|context| {
+                match meter
+                    .poll_on_receiver(&self.threads.long_runs, || call.as_mut().poll(context))
+                {
+                    (Poll::Ready(output), _) => Poll::Ready(Some(output)),
+                    (Poll::Pending, true) => Poll::Ready(None),
+                    (Poll::Pending, false) => Poll::Pending,
+                }
+            });
+            match run_here.await {
                 Some(output) => return output,
                 // Without such threads, the call continues here after it has yielded.
                 None if self.threads.are_available() => return self.move_call(call, meter).await,
                 None => {}
             }
         }
-    }
-
-    /// Runs a call on this thread. Returns none if the call has to be moved.
-    async fn run_here<T>(&self, call: &mut BoxFuture<'static, T>, meter: &CallMeter) -> Option<T> {
-        poll_fn(|context| {
-            match meter.poll_on_receiver(&self.threads.long_runs, || call.as_mut().poll(context)) {
-                (Poll::Ready(output), _) => Poll::Ready(Some(output)),
-                (Poll::Pending, true) => Poll::Ready(None),
-                (Poll::Pending, false) => Poll::Pending,
-            }
-        })
-        .await
     }
 
     async fn move_call<T: Send + 'static>(
