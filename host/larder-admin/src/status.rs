@@ -189,6 +189,9 @@ pub struct Grants {
     /// Buckets of the key-value store: `shared`, `caller`.
     #[serde(default)]
     pub key_value: Vec<String>,
+    /// What the pages of apps may use in a browser: `connects to https://api.example.com`.
+    #[serde(default)]
+    pub apps: Vec<String>,
 }
 
 /// The last error of a provider.
@@ -397,6 +400,7 @@ impl Grants {
             hosts: grant.hosts.iter().map(host).collect(),
             key_value: grant.key_value.names().map(str::to_owned).collect(),
             tcp: grant.tcp.iter().map(tcp).collect(),
+            apps: grant.apps.texts().collect(),
         }
     }
 }

@@ -57,6 +57,7 @@ const RUST_SDK: TextFiles = copies! { "rust-sdk/":
     "src/http.rs",
     "src/interactive.rs",
     "src/interactive/answer.rs",
+    "src/interactive/app.rs",
     "src/interactive/block.rs",
     "src/interactive/call.rs",
     "src/interactive/export.rs",

@@ -195,6 +195,7 @@ pub(super) fn grant_request(
         tools: raw.tools.0,
         prompts: raw.prompts,
         skills: raw.skills,
+        apps: raw.apps.0,
         functions: function_settings(raw.functions, raw.resources),
     }
 }

@@ -17,7 +17,7 @@ use toml::Spanned;
 
 use super::LogFormat;
 use super::value::{
-    AdminAddress, Approval, ByteSize, ComponentReference, Dir, DurationOrNever, Extension,
+    AdminAddress, Approval, Apps, ByteSize, ComponentReference, Dir, DurationOrNever, Extension,
     Functions, Host, HumanDuration, KeyValue, Listen, Origin, PageSize, Proxy, Resources, Scalar,
     SecretHost, ServerName, ServerUrl, SettingValue, SocketMode, Tcp, Timestamp, TokenDigest,
     Tools,
@@ -88,6 +88,7 @@ pub(super) struct Ceiling {
     pub(super) tools: Tools,
     pub(super) prompts: bool,
     pub(super) skills: bool,
+    pub(super) apps: Apps,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -321,6 +322,7 @@ pub(super) struct Provider {
     pub(super) resources: Resources,
     pub(super) prompts: bool,
     pub(super) skills: bool,
+    pub(super) apps: Apps,
     pub(super) prefix: Option<Spanned<String>>,
     pub(super) index: bool,
     pub(super) approve: Option<Approval>,
@@ -362,6 +364,7 @@ pub(super) struct GrantRequest {
     pub(super) resources: Resources,
     pub(super) prompts: bool,
     pub(super) skills: bool,
+    pub(super) apps: Apps,
 }
 
 /// Environment variables of a guest: names that are inherited from the server, or names with values.

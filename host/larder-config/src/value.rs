@@ -2,6 +2,7 @@
 //! Each deserializes from a human-readable form, and otherwise fails with a message that shows a valid value.
 
 mod address;
+mod apps;
 mod functions;
 mod host;
 mod host_auth;
@@ -23,6 +24,7 @@ use serde::{Deserialize, Deserializer};
 pub use address::AdminAddress;
 pub(super) use address::{Listen, Origin, ServerName, ServerUrl, SocketMode};
 pub use address::{parse_admin_address, parse_listen_address};
+pub(super) use apps::Apps;
 pub(super) use functions::{Functions, Resources, function_settings};
 pub(super) use host::{Host, SecretHost};
 pub(super) use key_value::KeyValue;

@@ -139,6 +139,8 @@ impl TeamParts {
 pub struct ServerInstructions {
     /// For the model: what the server offers, and when to use it.
     pub instructions: Option<String>,
+    /// Whether a tool names the page of an app.
+    pub has_apps: bool,
     /// How long the instructions may be cached, and for whom.
     pub freshness: Freshness,
 }
@@ -253,6 +255,7 @@ impl Gateway {
         let all: Vec<String> = own.into_iter().chain(of_providers).collect();
         ServerInstructions {
             instructions: (!all.is_empty()).then(|| all.join("\n\n")),
+            has_apps: view.tools().any(|(_, tool)| tool.has_page),
             // The next reconcile pass may change the instructions, and clients are not notified of that.
             freshness: Freshness {
                 ttl: Duration::ZERO,

@@ -22,7 +22,7 @@ use crate::wire::message::Response;
 use crate::wire::raw_json::RawJson;
 use crate::wire::rpc_error::{INVALID_PARAMS, RpcError};
 use larder_model::input::{InputMethod, InputRequest};
-use larder_model::interaction::{Interaction, LogMessage, Severity};
+use larder_model::interaction::{Interaction, LogMessage, Severity, shows_apps};
 
 const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
 const LOG_LEVEL_KEY: &str = "io.modelcontextprotocol/logLevel";
@@ -49,6 +49,11 @@ impl LegacyClientSide {
             log_level: Mutex::default(),
             requests: ClientRequests::default(),
         }
+    }
+
+    /// Whether the client shows the pages of apps.
+    pub(super) fn shows_apps(&self) -> bool {
+        shows_apps(&self.capabilities)
     }
 
     /// Sets the lowest severity of log messages.
@@ -83,13 +88,17 @@ impl LegacyClientSide {
     }
 }
 
+/// Returns the capabilities in the metadata of a modern request.
+pub(super) fn client_capabilities(meta: &Fields<'_>) -> Value {
+    let capabilities = meta.get(CAPABILITIES_KEY);
+    let capabilities = capabilities.and_then(|json| serde_json::from_str(json.get()).ok());
+    normalized(capabilities.unwrap_or_default())
+}
+
 /// Returns the client's side of a modern request, and its log messages if the client wants log messages.
 pub(super) fn modern_interaction(
     meta: &Fields<'_>,
 ) -> Result<(Interaction, Option<mpsc::Receiver<LogMessage>>), RpcError> {
-    let capabilities = meta
-        .get(CAPABILITIES_KEY)
-        .and_then(|json| serde_json::from_str(json.get()).ok());
     let level = meta
         .text(LOG_LEVEL_KEY)?
         .map(|name| parse_level(&name))
@@ -98,7 +107,7 @@ pub(super) fn modern_interaction(
         Some(_) => Some(mpsc::channel(LOG_QUEUE)).unzip(),
         None => (None, None),
     };
-    let capabilities = normalized(capabilities.unwrap_or_default());
+    let capabilities = client_capabilities(meta);
     Ok((
         Interaction {
             capabilities,

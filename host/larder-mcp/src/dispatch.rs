@@ -184,7 +184,9 @@ impl Context<'_> {
             }
             // Boxed: the futures of all requests would contain these futures, and most requests are reads.
             Operation::CompleteArgument(query) => self.complete_argument(query).boxed().await?,
-            Operation::Tools { cursor } => self.tools(cursor.as_deref()).boxed().await?,
+            Operation::Tools { cursor, for_apps } => {
+                self.tools(cursor.as_deref(), *for_apps).boxed().await?
+            }
             Operation::CallTool(request) => self.call_tool(request, peer, slot).boxed().await?,
             Operation::CallResourceTool(request) => {
                 self.call_resource_tool(request).boxed().await?
@@ -321,14 +323,19 @@ fn taken<T>(parameters: &mut Option<T>) -> Result<T, RpcError> {
 
 /// Writes the capabilities of the server. Tools and prompts are declared also if there are none: agent frameworks list
 /// both in any case, and an error makes them fail. The skills extension is declared also if there are no skills, because
-/// folders can be listed.
-pub(super) fn write_capabilities(o: &mut Object<'_>) {
+/// folders can be listed. The apps extension is declared if a tool has a page.
+pub(super) fn write_capabilities(o: &mut Object<'_>, has_apps: bool) {
     let lists = r#""resources":{"subscribe":true,"listChanged":true},"tools":{"listChanged":true},"prompts":{"listChanged":true}"#;
-    let extensions = r#""io.modelcontextprotocol/skills":{"directoryRead":true}"#;
+    let skills = r#""io.modelcontextprotocol/skills":{"directoryRead":true}"#;
+    let apps = if has_apps {
+        r#","io.modelcontextprotocol/ui":{}"#
+    } else {
+        ""
+    };
     o.json(
         "capabilities",
         &format!(
-            r#"{{{lists},"completions":{{}},"logging":{{}},"extensions":{{{extensions}}}}}"#
+            r#"{{{lists},"completions":{{}},"logging":{{}},"extensions":{{{skills}{apps}}}}}"#
         ),
     );
 }

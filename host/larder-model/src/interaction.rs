@@ -4,6 +4,9 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 
+/// The capability of clients that show the pages of apps, as a JSON Pointer.
+const APPS: &str = "/extensions/io.modelcontextprotocol~1ui";
+
 /// What the provider can find out about the client of a call, and send to the client.
 #[derive(Debug, Clone)]
 pub struct Interaction {
@@ -19,8 +22,12 @@ impl Interaction {
     /// Whether the client supports a capability, given as a JSON Pointer. `false` and `null` mean that it does
     /// not.
     pub fn supports(&self, capability: &str) -> bool {
-        let found = self.capabilities.pointer(capability);
-        found.is_some_and(|value| !matches!(value, Value::Null | Value::Bool(false)))
+        supports(&self.capabilities, capability)
+    }
+
+    /// Whether the client shows the pages of apps.
+    pub fn shows_apps(&self) -> bool {
+        shows_apps(&self.capabilities)
     }
 
     /// Returns the sender for a message of this severity. None if the client does not want such a message.
@@ -29,6 +36,16 @@ impl Interaction {
             .as_ref()
             .filter(|_| self.log_level.is_none_or(|lowest| severity >= lowest))
     }
+}
+
+fn supports(capabilities: &Value, capability: &str) -> bool {
+    let found = capabilities.pointer(capability);
+    found.is_some_and(|value| !matches!(value, Value::Null | Value::Bool(false)))
+}
+
+/// Whether a client with these capabilities shows the pages of apps.
+pub fn shows_apps(capabilities: &Value) -> bool {
+    supports(capabilities, APPS)
 }
 
 /// The severities of log messages, by RFC 5424. The least severe is the smallest.

@@ -1,6 +1,7 @@
 //! Authorization and resource limits: the grants of a provider, its limits, and the permit with which a caller may call
 //! it. Nothing is granted by default. Every limit has a default.
 
+mod apps;
 mod ceiling;
 mod credential;
 mod functions;
@@ -22,6 +23,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+pub use self::apps::{
+    AppDomain, AppGrant, AppPermission, AppRight, UI_KEY, is_for_apps_only, names_page,
+};
 pub use self::ceiling::{Bounds, CappedGrant, Ceiling};
 pub use self::credential::{Credential, CredentialStore, SecretHosts, TeamCredentials};
 pub use self::functions::{FunctionResource, FunctionSettings, FunctionTool};
@@ -134,6 +138,8 @@ pub struct Grant {
     pub prompts: bool,
     /// Whether folders with a `SKILL.md` are offered as skills.
     pub skills: bool,
+    /// What the pages of its apps may use in a browser.
+    pub apps: AppGrant,
     /// How its functions are offered, if the component does not export the contract.
     pub functions: FunctionSettings,
     /// Precedes the names of its tools and prompts.

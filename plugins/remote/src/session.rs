@@ -3,7 +3,7 @@
 
 use std::cell::RefCell;
 
-use larder_provider::{Error, Result, key_value};
+use larder_provider::{APP_PAGE, Error, Result, key_value};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -141,8 +141,11 @@ impl Session {
 
     /// Makes the handshake.
     fn initialize(&self) -> Result<Connection> {
-        let params =
-            json!({ "protocolVersion": LEGACY, "capabilities": {}, "clientInfo": client_info() });
+        let params = json!({
+            "protocolVersion": LEGACY,
+            "capabilities": capabilities(),
+            "clientInfo": client_info(),
+        });
         let message =
             json!({ "jsonrpc": "2.0", "id": ID, "method": "initialize", "params": params });
         let (answer, response) = self.settings.exchange(&message, &[])?;
@@ -179,7 +182,7 @@ impl Session {
             params["_meta"] = json!({
                 "io.modelcontextprotocol/protocolVersion": MODERN,
                 "io.modelcontextprotocol/clientInfo": client_info(),
-                "io.modelcontextprotocol/clientCapabilities": {},
+                "io.modelcontextprotocol/clientCapabilities": capabilities(),
             });
             headers.push(("mcp-method", method));
             headers.extend(name.map(|name| ("mcp-name", name)));
@@ -232,6 +235,12 @@ impl Connection {
 fn load(url: &str) -> Option<Connection> {
     let kept: Value = serde_json::from_slice(&key_value::shared().get(KEY).ok()??).ok()?;
     (kept["url"] == url).then(|| serde_json::from_value(kept["connection"].clone()).ok())?
+}
+
+/// The capabilities that this provider declares. The tools of apps are passed on, and the host hides them from clients
+/// that show no apps.
+fn capabilities() -> Value {
+    json!({ "extensions": { "io.modelcontextprotocol/ui": { "mimeTypes": [APP_PAGE] } } })
 }
 
 fn client_info() -> Value {

@@ -61,10 +61,9 @@ fn remote(
             }
             (_, true) => {
                 assert_eq!(header(request, "mcp-method"), Some(method.as_str()));
-                assert!(
-                    message["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"]
-                        .is_object()
-                );
+                let capabilities =
+                    &message["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"];
+                assert!(capabilities["extensions"]["io.modelcontextprotocol/ui"].is_object());
                 respond_to(respond(&method, &message["params"]))
             }
             ("initialize", false) => {

@@ -1,6 +1,7 @@
 //! Tools, prompts, search and declared settings: the cargo feature `interactive`.
 
 mod answer;
+mod app;
 mod block;
 mod call;
 mod export;
@@ -18,6 +19,7 @@ mod tools;
 mod units;
 
 pub use answer::{Answer, ToolOutput, ToolResult};
+pub use app::{APP_PAGE, AppPage};
 pub use block::{Annotations, Block, BlockValue, EmbeddedResource, Media};
 pub use call::{Call, NoArguments};
 pub use host::{

@@ -33,7 +33,7 @@ pub use host::{set_setting, set_time_left};
 #[cfg(feature = "interactive")]
 #[doc(inline)]
 pub use interactive::{
-    Annotations, Answer, Argument, ArgumentQuery, Block, BlockValue, Call, Declaration,
+    APP_PAGE, Annotations, Answer, AppPage, Argument, ArgumentQuery, Block, BlockValue, Call, Declaration,
     ElicitOutcome, EmbeddedResource, Hints, Hit, Hits, Input, InputRequest, InputRequired,
     InputResponse, Kind, Media, Message, NoArguments, Prompt, PromptAnswer, PromptRequest,
     PromptResult, Prompts, SearchQuery, Setting, Severity, Tool, ToolOutput, ToolResult, Tools,

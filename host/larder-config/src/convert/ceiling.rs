@@ -33,6 +33,7 @@ impl Conversion<'_> {
             tools: raw.tools.0,
             prompts: raw.prompts,
             skills: raw.skills,
+            apps: raw.apps.0,
         };
         Ceiling {
             bounds: Some(bounds),

@@ -146,10 +146,10 @@ mod tests {
         check(
             "priority = 5\nraw_values = true\nlimits.memory = '1GiB'\napprove = 'always'\ndirs = ['gone', '${SECRET}']\nenv = { A = 'b' }",
             expect![[r#"
-                line 1: priority: unknown field `priority`, expected one of `settings`, `env`, `dirs`, `hosts`, `tcp`, `secrets`, `key_value`, `tools`, `functions`, `resources`, `prompts`, `skills`
-                line 2: raw_values: unknown field `raw_values`, expected one of `settings`, `env`, `dirs`, `hosts`, `tcp`, `secrets`, `key_value`, `tools`, `functions`, `resources`, `prompts`, `skills`
-                line 3: limits: unknown field `limits`, expected one of `settings`, `env`, `dirs`, `hosts`, `tcp`, `secrets`, `key_value`, `tools`, `functions`, `resources`, `prompts`, `skills`
-                line 4: approve: unknown field `approve`, expected one of `settings`, `env`, `dirs`, `hosts`, `tcp`, `secrets`, `key_value`, `tools`, `functions`, `resources`, `prompts`, `skills`
+                line 1: priority: unknown field `priority`, expected one of `settings`, `env`, `dirs`, `hosts`, `tcp`, `secrets`, `key_value`, `tools`, `functions`, `resources`, `prompts`, `skills`, `apps`
+                line 2: raw_values: unknown field `raw_values`, expected one of `settings`, `env`, `dirs`, `hosts`, `tcp`, `secrets`, `key_value`, `tools`, `functions`, `resources`, `prompts`, `skills`, `apps`
+                line 3: limits: unknown field `limits`, expected one of `settings`, `env`, `dirs`, `hosts`, `tcp`, `secrets`, `key_value`, `tools`, `functions`, `resources`, `prompts`, `skills`, `apps`
+                line 4: approve: unknown field `approve`, expected one of `settings`, `env`, `dirs`, `hosts`, `tcp`, `secrets`, `key_value`, `tools`, `functions`, `resources`, `prompts`, `skills`, `apps`
                 line 5: dirs[0]: there is no folder FOLDER/gone: create it
                 line 5: dirs[1]: there is no folder FOLDER/${SECRET}: create it
                 line 5: dirs[1]: `/` is the guest path of two folders: set a different `guest` for one of them

@@ -107,6 +107,7 @@ impl Conversion<'_> {
             tools: raw.tools.0,
             prompts: raw.prompts,
             skills: raw.skills,
+            apps: raw.apps.0,
             functions: value::function_settings(raw.functions, raw.resources),
             name_prefix: self.name_prefix(raw.prefix),
             index: raw.index,

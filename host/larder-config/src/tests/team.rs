@@ -296,7 +296,7 @@ both = { file = "keys/wiki", env = "UNSET" }
             larder.toml:7: stdio.teams[0]: there is no team `c`: the configuration has no [team.c]
             larder.toml:8: team.a b: `a b` is not a name: use 1 to 64 letters, digits, `.`, `_` or `-`, beginning with a letter or a digit
             larder.toml:11: team.a.token: unknown field `token`, expected one of `plugins`, `approve`, `trust`, `credentials`, `ceiling`, `limits`, `quota`, `provider`
-            larder.toml:12: team.a.ceiling.color: unknown field `color`, expected one of `dirs`, `hosts`, `tcp`, `env`, `secrets`, `key_value`, `tools`, `prompts`, `skills`
+            larder.toml:12: team.a.ceiling.color: unknown field `color`, expected one of `dirs`, `hosts`, `tcp`, `env`, `secrets`, `key_value`, `tools`, `prompts`, `skills`, `apps`
             larder.toml:12: team.a.ceiling.dirs[0]: there is no folder FOLDER/gone: create it
             larder.toml:12: team.a.ceiling.dirs[1]: `guest` has no effect in a ceiling: remove it
             larder.toml:12: team.a.ceiling.secrets[0]: there is no secret `none`: add [secret.none]

@@ -8,6 +8,7 @@ use super::audit_record::{AuditRecord, written};
 use super::{Error, Gateway};
 use crate::catalog::{Offer, OfferedTool, ResourceTool};
 use larder_model::input::{Answer, ProvidedInput};
+use larder_model::interaction::Interaction;
 use larder_model::message::{Block, BlockValue};
 use larder_model::name::Digest;
 use larder_model::policy::Permit;
@@ -84,6 +85,9 @@ impl Gateway {
         let view = self.view(call.caller.as_ref());
         let unknown = || view.unknown_tool(&request.name);
         let (offer, tool) = view.tool(&request.name).ok_or_else(unknown)?;
+        if tool.is_for_apps_only && !shows_apps(call) {
+            return Err(unknown());
+        }
         let permit = Permit::for_team(call, offer.provider.team()).map_err(|_| unknown())?;
         record.set_provider(offer);
         check_asked_by(offer, request.asked_by)?;
@@ -117,6 +121,12 @@ impl Gateway {
         charge(offer, &answer);
         Ok(ComponentAnswer { answer, component })
     }
+}
+
+/// Whether the client shows apps.
+fn shows_apps(call: &Call) -> bool {
+    let interaction = call.interaction.as_ref();
+    interaction.is_some_and(Interaction::shows_apps)
 }
 
 /// Fails if the client's answers are for another component than the one that is called now.

@@ -20,13 +20,16 @@ use larder_model::resource::Metadata;
 use larder_model::tool::ToolResult;
 
 impl Context<'_> {
-    /// `tools/list`.
+    /// `tools/list`. A client that shows no apps does not get the tools that only apps can call.
     pub(super) async fn tools(
         self,
         cursor: Option<&str>,
+        for_apps: bool,
     ) -> Result<ChargedResponse, DispatchError> {
         let page = self.gateway().tools(self.call, cursor).await?;
-        let items = page.items.iter().map(|tool| render::tool_json(tool));
+        let shown = page.items.iter();
+        let shown = shown.filter(|tool| for_apps || !tool.is_for_apps_only);
+        let items = shown.map(|tool| render::tool_json(tool));
         Ok(self.page(&page, "tools", items)?)
     }
 

@@ -49,7 +49,7 @@ impl Context<'_> {
         };
         self.result(metadata, |o| {
             o.texts("supportedVersions", std::iter::once(MODERN).chain(LEGACY));
-            write_capabilities(o);
+            write_capabilities(o, server.has_apps);
             o.optional_text("instructions", server.instructions.as_deref());
         })
     }

@@ -198,6 +198,8 @@ pub(crate) enum Operation {
     CompleteArgument(Box<ArgumentQuery>),
     Tools {
         cursor: Option<String>,
+        /// Whether the client shows the pages of apps.
+        for_apps: bool,
     },
     CallTool(Box<RetryableRequest<Arc<Value>>>),
     /// A call of one of the server's own tools.
@@ -281,6 +283,9 @@ impl ParsedRequest {
         peer: &mut Peer,
         meta: &Fields<'_>,
     ) -> Result<Self, RpcError> {
+        if let Operation::Tools { for_apps, .. } = &mut self.operation {
+            *for_apps = peer.shows_apps(meta);
+        }
         let interaction = match peer {
             _ if !self.method.is_interactive() => return Ok(self),
             Peer::Modern => {
@@ -364,6 +369,14 @@ impl Operation {
         }
     }
 
+    /// The list of tools for a client that shows no apps.
+    fn tools(cursor: Option<String>) -> Self {
+        Self::Tools {
+            cursor,
+            for_apps: false,
+        }
+    }
+
     fn read(method: Method, params: &Params<'_>) -> Result<Self, RpcError> {
         if let Some(error) = &params.error {
             return Err(error.clone().into());
@@ -390,7 +403,7 @@ impl Operation {
                 Self::with_uri(uri, true, |uri| Self::Read { uri, known_version })
             }
             Method::Complete => parameters::completion(fields)?,
-            Method::Tools => Self::Tools { cursor: cursor()? },
+            Method::Tools => Self::tools(cursor()?),
             Method::CallTool => Self::CallTool(Box::new(parameters::tool_call(fields)?)),
             Method::Prompts => Self::Prompts { cursor: cursor()? },
             Method::GetPrompt => Self::GetPrompt(Box::new(parameters::prompt_call(fields)?)),

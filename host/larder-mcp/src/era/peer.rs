@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use tokio::sync::mpsc;
 
-use crate::client_side::LegacyClientSide;
+use crate::client_side::{LegacyClientSide, client_capabilities};
 use crate::subscribe::subscriptions::{SubscriptionStorage, Subscriptions};
+use crate::wire::fields::Fields;
 use crate::wire::message::Response;
+use larder_model::interaction::shows_apps;
 
 /// The client of a request.
 #[derive(Clone)]
@@ -34,6 +36,15 @@ impl Peer {
         if let Self::Legacy(client) = self {
             // A batch also has other messages. The call that this message answers ends without an answer.
             client.side.resolve(response);
+        }
+    }
+
+    /// Whether the client shows the pages of apps. A modern client says so in the metadata of each request.
+    pub(crate) fn shows_apps(&self, meta: &Fields<'_>) -> bool {
+        match self {
+            Self::Modern => shows_apps(&client_capabilities(meta)),
+            Self::Legacy(client) => client.side.shows_apps(),
+            Self::Uninitialized => false,
         }
     }
 

@@ -156,7 +156,7 @@ fn initialize_result(
         o.json("id", request.id.json());
         o.object("result", |o| {
             o.text("protocolVersion", version.as_str());
-            write_capabilities(o);
+            write_capabilities(o, server.has_apps);
             o.json("serverInfo", &inner.settings.load().server_info);
             o.optional_text("instructions", server.instructions.as_deref());
         });

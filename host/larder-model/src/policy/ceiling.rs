@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    Access, Dir, FunctionSettings, Grant, GrantRequest, HostRule, KeyValueGrant, SecretHosts,
-    Secrets, TcpRule, ToolGrant, grant_lines,
+    Access, AppGrant, Dir, FunctionSettings, Grant, GrantRequest, HostRule, KeyValueGrant,
+    SecretHosts, Secrets, TcpRule, ToolGrant, grant_lines,
 };
 
 /// The maximum of the grants of a team's providers, and the secrets that the providers may receive.
@@ -37,6 +37,8 @@ pub struct Bounds {
     pub prompts: bool,
     /// Whether folders with a `SKILL.md` are offered as skills.
     pub skills: bool,
+    /// What the pages of apps may use in a browser.
+    pub apps: AppGrant,
 }
 
 /// The part of a grant or grant request that the ceiling allows, and the lines that it denies.
@@ -67,6 +69,7 @@ impl Ceiling {
             allowed.key_value = allowed.key_value.intersection(bounds.key_value);
             allowed.prompts &= bounds.prompts;
             allowed.skills &= bounds.skills;
+            allowed.apps = allowed.apps.intersection(&bounds.apps);
             bounds.cap_resources(&mut allowed.functions);
         }
         allowed.hosts.retain(|rule| self.permits_auth(rule));
@@ -103,6 +106,7 @@ impl Ceiling {
             allowed.key_value = allowed.key_value.intersection(bounds.key_value);
             allowed.prompts &= bounds.prompts;
             allowed.skills &= bounds.skills;
+            allowed.apps = allowed.apps.intersection(&bounds.apps);
             bounds.cap_resources(&mut allowed.functions);
         }
         allowed.hosts.retain(|rule| self.permits_auth(rule));
@@ -157,7 +161,7 @@ impl Bounds {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{CredentialPlacement, HostAuth, Secret};
+    use super::super::{AppDomain, AppPermission, AppRight, CredentialPlacement, HostAuth, Secret};
     use super::*;
 
     fn rule(host: &str) -> HostRule {
@@ -190,6 +194,8 @@ mod tests {
             .map(|(name, text)| (name.to_owned(), Secret::new(text)))
             .into_iter()
             .collect();
+        let connect = AppRight::Connect(AppDomain::parse("https://a.example.com").unwrap());
+        let all = AppDomain::parse("https://*.example.com").unwrap();
         let grant = Grant {
             env: ["HOME", "PATH"]
                 .map(|name| (name.to_owned(), "x".to_owned()))
@@ -204,6 +210,7 @@ mod tests {
                 caller: true,
             },
             secrets,
+            apps: AppGrant::new([connect, AppRight::Permission(AppPermission::Camera)]),
             ..Grant::default()
         };
         let ceiling = Ceiling {
@@ -219,6 +226,7 @@ mod tests {
                 },
                 prompts: false,
                 skills: false,
+                apps: AppGrant::new([AppRight::Connect(all)]),
             }),
             secrets: [("ours".to_owned(), Secret::new("hush"))]
                 .into_iter()
@@ -237,6 +245,7 @@ mod tests {
                 .collect()
         };
         let expected = [
+            "app connects to https:--a.example.com",
             "folder own-docs -own-docs, read",
             "http https:--a.example.com GET,HEAD",
             "key-value caller",
@@ -245,7 +254,7 @@ mod tests {
             "variable HOME",
         ];
         assert_eq!(words(&grant_lines(&capped.allowed)), expected);
-        assert_eq!(capped.denied.len(), 8, "{:?}", capped.denied);
+        assert_eq!(capped.denied.len(), 9, "{:?}", capped.denied);
         let writes = Grant {
             dirs: vec![dir("own/docs", Access::Write)],
             ..Grant::default()

@@ -6,7 +6,8 @@ use std::fmt::Write as _;
 
 use super::quoted::quoted;
 use super::{
-    Access, Dir, FunctionSettings, Grant, HostRule, KeyValueGrant, Secret, TcpRule, ToolGrant,
+    Access, AppGrant, Dir, FunctionSettings, Grant, HostRule, KeyValueGrant, Secret, TcpRule,
+    ToolGrant,
 };
 
 /// Whether a component receives requested grants beyond its operator's grant.
@@ -42,6 +43,8 @@ pub struct GrantRequest {
     pub prompts: bool,
     /// Whether its folders with a `SKILL.md` are offered as skills.
     pub skills: bool,
+    /// What the pages of its apps may use in a browser.
+    pub apps: AppGrant,
     /// How its functions are offered. A function that is read as a resource needs an approval.
     pub functions: FunctionSettings,
 }
@@ -69,6 +72,7 @@ impl GrantRequest {
             tools: grant.tools.clone(),
             prompts: grant.prompts,
             skills: grant.skills,
+            apps: grant.apps.clone(),
             functions: grant.functions.clone(),
         }
     }
@@ -108,7 +112,8 @@ impl GrantRequest {
         let offers = tools
             .into_iter()
             .chain(prompts_line(self.prompts && !operator.prompts))
-            .chain(skills_line(self.skills && !operator.skills));
+            .chain(skills_line(self.skills && !operator.skills))
+            .chain(self.apps.lines_beyond(&operator.apps));
         let secrets = secrets.map(|name| secret_line(name));
         let resources = resource_lines(&self.functions, &operator.functions);
         let buckets = self.key_value.lines_beyond(operator.key_value);
@@ -170,6 +175,7 @@ impl GrantRequest {
         grant.tools = operator.tools.union(&self.tools);
         grant.prompts |= self.prompts;
         grant.skills |= self.skills;
+        grant.apps = operator.apps.union(&self.apps);
         grant.functions.add_missing(&self.functions);
         grant
     }
@@ -210,7 +216,8 @@ pub fn grant_lines(grant: &Grant) -> BTreeSet<String> {
         .lines_beyond(&ToolGrant::None)
         .into_iter()
         .chain(prompts_line(grant.prompts))
-        .chain(skills_line(grant.skills));
+        .chain(skills_line(grant.skills))
+        .chain(grant.apps.lines_beyond(&AppGrant::default()));
     let tcp = grant.tcp.iter().map(tcp_line);
     let buckets = grant.key_value.lines_beyond(KeyValueGrant::default());
     dirs.chain(hosts)

@@ -42,7 +42,7 @@ impl GuestConfig {
         convert: impl AsyncFnOnce(W, &mut Omissions<'_>) -> Result<T, CallError>,
     ) -> Result<T, CallError> {
         let answer = self.redacted(answer)?;
-        let mut omissions = Omissions::new(&self.grant.secrets);
+        let mut omissions = Omissions::new(&self.grant);
         let converted = convert(answer, &mut omissions).await;
         self.log_omissions(&omissions);
         converted

@@ -90,7 +90,7 @@ impl Provider {
         let meter = CallMeter::new(self.config.clone());
         let deadline = lease.deadline(Instant::now()).0;
         let failed = |error: wasmtime::Error| format!("{error:#}");
-        let mut omissions = Omissions::new(&self.config.grant.secrets);
+        let mut omissions = Omissions::new(&self.config.grant);
         let compiled = self.compiled.load_full();
         let places = lease
             .shares

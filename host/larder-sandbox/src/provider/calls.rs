@@ -142,7 +142,7 @@ impl Provider {
         permit: Permit,
     ) -> Result<(wit::Description, Vec<String>), CallError> {
         let convert = move |config: Arc<GuestConfig>, item| async move {
-            let mut omissions = Omissions::new(&config.grant.secrets);
+            let mut omissions = Omissions::new(&config.grant);
             let description = description(item, &mut omissions);
             Ok((description, omissions.summary()))
         };

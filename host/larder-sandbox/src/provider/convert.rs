@@ -33,7 +33,7 @@ pub(super) use self::settings::declarations;
 pub(super) use self::tools::{tool_answer_size, tool_page, tool_result, tool_size, wit_tool_call};
 use super::omissions::Omissions;
 use crate::bindings::larder::provider::provider_types as types;
-use larder_model::policy::Secrets;
+use larder_model::policy::Grant;
 use larder_model::resource::Completion;
 use larder_model::size;
 use larder_provider::{CallError, ListPage};
@@ -67,7 +67,7 @@ struct ListLimits<'a> {
     one: &'static str,
     /// The name of several items, such as "entries".
     many: &'static str,
-    secrets: &'a Secrets,
+    grant: &'a Grant,
 }
 
 /// Converts a page of a list.
@@ -78,7 +78,7 @@ async fn list_page<W, T>(
     convert: impl FnMut(W, &mut Omissions<'_>) -> Option<T>,
 ) -> Result<ListPage<T>, CallError> {
     check_count(page.items.len(), limits.count, limits.many)?;
-    let mut omissions = Omissions::new(limits.secrets);
+    let mut omissions = Omissions::new(limits.grant);
     let sized = page.items.into_iter().map(|item| (size(&item), item));
     let (items, bytes) = convert_items(sized, limits, &mut omissions, convert).await;
     let next = page

@@ -101,7 +101,7 @@ impl interface::Provider for Provider {
                     WitError::NotModified if has_version => CallError::NotModified,
                     error => config.redacted_error(error),
                 })?;
-                let mut omissions = Omissions::new(&config.grant.secrets);
+                let mut omissions = Omissions::new(&config.grant);
                 let result = read_result(reading, &requested, &*may_return, &mut omissions).await;
                 config.log_omissions(&omissions);
                 result
@@ -293,7 +293,7 @@ impl interface::Provider for Provider {
 
     fn declared_settings(&self, permit: Permit) -> ProviderCall<'_, ListPage<Declaration>> {
         let convert = |config: Arc<GuestConfig>, items: Vec<_>| async move {
-            let mut omissions = Omissions::new(&config.grant.secrets);
+            let mut omissions = Omissions::new(&config.grant);
             let items = declarations(items, &mut omissions)?;
             Ok(ListPage {
                 items,

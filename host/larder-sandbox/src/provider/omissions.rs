@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use larder_model::policy::Secrets;
+use larder_model::policy::{AppGrant, Grant};
 use larder_model::uri::{BadUri, Uri};
 use larder_uri_template::{BadUriTemplate, UriTemplate};
 
@@ -14,15 +14,21 @@ const MAX_REASONS: usize = 20;
 #[derive(Default)]
 pub(super) struct Omissions<'a> {
     reasons: BTreeMap<Cow<'static, str>, usize>,
-    secrets: Option<&'a Secrets>,
+    /// None if nothing is granted.
+    grant: Option<&'a Grant>,
 }
 
 impl<'a> Omissions<'a> {
-    pub(super) fn new(secrets: &'a Secrets) -> Self {
+    pub(super) fn new(grant: &'a Grant) -> Self {
         Self {
             reasons: BTreeMap::new(),
-            secrets: Some(secrets),
+            grant: Some(grant),
         }
+    }
+
+    /// The rights that the pages of apps may have; none if nothing is granted.
+    pub(super) fn apps(&self) -> Option<&'a AppGrant> {
+        self.grant.map(|grant| &grant.apps)
     }
 
     /// Counts an omission or a change.
@@ -40,8 +46,8 @@ impl<'a> Omissions<'a> {
 
     /// Removes secrets from a text of the provider.
     pub(super) fn clean<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        self.secrets
-            .map_or(Cow::Borrowed(text), |secrets| secrets.redact(text))
+        self.grant
+            .map_or(Cow::Borrowed(text), |grant| grant.secrets.redact(text))
     }
 
     /// Parses a URI of the provider. Secrets are removed from the text before the error message is made,

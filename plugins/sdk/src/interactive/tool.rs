@@ -4,9 +4,9 @@ use std::any::TypeId;
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::{Answer, Call, ToolOutput, ToolResult, schema};
+use super::{Answer, Call, ToolOutput, ToolResult, app, schema};
 use crate::bindings::tools::exports::larder::provider::tool_provider as wit;
 use crate::{Error, Icon, Result};
 
@@ -75,6 +75,8 @@ pub struct Tool<P> {
     hints: Hints,
     icons: Vec<Icon>,
     metadata: Vec<(String, String)>,
+    /// The metadata of the app that shows the tool.
+    app: Map<String, Value>,
     function: Box<Function<P>>,
 }
 
@@ -97,6 +99,7 @@ impl<P> Tool<P> {
             hints: Hints::default(),
             icons: Vec::new(),
             metadata: Vec::new(),
+            app: Map::new(),
             function: Box::new(move |provider, call| match parse(call)? {
                 Ok(call) => encode(function(provider, &call)?.into_answer()),
                 Err(result) => encode(result.into()),
@@ -188,8 +191,25 @@ impl<P> Tool<P> {
         self
     }
 
+    /// Names the page that clients show for calls of the tool: the URI of a resource of this provider, `ui://…`. See
+    /// [`AppPage`](crate::AppPage).
+    pub fn app_page(mut self, uri: impl Into<String>) -> Self {
+        self.app.insert("resourceUri".to_owned(), uri.into().into());
+        self
+    }
+
+    /// Only the page of an app can call the tool; models do not see it.
+    pub fn for_apps_only(mut self) -> Self {
+        self.app.insert("visibility".to_owned(), vec!["app"].into());
+        self
+    }
+
     /// The declaration for `list-tools`.
-    pub(super) fn declaration(self) -> wit::Tool {
+    pub(super) fn declaration(mut self) -> wit::Tool {
+        if !self.app.is_empty() {
+            let app = Value::Object(self.app).to_string();
+            self.metadata.push((app::KEY.to_owned(), app));
+        }
         wit::Tool {
             name: self.name,
             title: self.title,

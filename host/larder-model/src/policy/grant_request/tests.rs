@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::policy::{CredentialPlacement, FunctionResource, HostAuth};
+use crate::policy::{AppPermission, AppRight, CredentialPlacement, FunctionResource, HostAuth};
 
 fn dir(host: &str, guest: &str) -> Dir {
     Dir {
@@ -83,6 +83,7 @@ fn request() -> GrantRequest {
         tools: ToolGrant::Names([String::from("b"), String::from("a")].into()),
         prompts: true,
         skills: true,
+        apps: AppGrant::new([AppRight::Permission(AppPermission::Microphone)]),
         functions: functions("get-weather"),
     }
 }
@@ -103,6 +104,7 @@ fn functions(function: &str) -> FunctionSettings {
 #[test]
 fn each_request_is_one_line() {
     let expected = [
+        "app uses the microphone",
         "folder \"/srv/a b\" as /cache, write",
         "folder /srv/docs as /docs, read",
         "http http://x.example GET,POST",

@@ -35,7 +35,7 @@ pub fn wit_conversion(data: &[u8]) {
     };
     grant.limits.page_entries = MAX_PAGE;
     let mut input = Input::new(rest);
-    let mut omissions = Omissions::new(&grant.secrets);
+    let mut omissions = Omissions::new(&grant);
     match kind % 10 {
         0 => {
             let page = wait(entry_page(input.value(), &grant));

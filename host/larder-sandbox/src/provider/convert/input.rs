@@ -174,10 +174,12 @@ mod tests {
 
     #[tokio::test]
     async fn an_error_contains_no_secret() {
-        use larder_model::policy::{Secret, Secrets};
-        let secrets: Secrets = [("key".to_owned(), Secret::new("hunter2-hunter2"))]
-            .into_iter()
-            .collect();
+        use larder_model::policy::{Grant, Secret};
+        let secrets = [("key".to_owned(), Secret::new("hunter2-hunter2"))];
+        let grant = Grant {
+            secrets: secrets.into_iter().collect(),
+            ..Grant::default()
+        };
         let required = |method: &str, params: &str| wit::InputRequired {
             requests: vec![request("hunter2-hunter2", method, params); 2],
             state: None,
@@ -187,7 +189,7 @@ mod tests {
             ("roots/list", "[]"),
             ("unknown", "{}"),
         ] {
-            let error = input_required(required(method, params), &Omissions::new(&secrets))
+            let error = input_required(required(method, params), &Omissions::new(&grant))
                 .await
                 .unwrap_err();
             assert!(!error.to_string().contains("hunter2"), "{error}");

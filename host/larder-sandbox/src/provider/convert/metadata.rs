@@ -1,10 +1,13 @@
 //! Converts metadata: keys with JSON values.
 
+use std::borrow::Cow;
+
 use serde_json::value::RawValue;
 
 use crate::json;
 use crate::provider::omissions::Omissions;
 use larder_model::format::is_metadata_key;
+use larder_model::policy::{AppGrant, UI_KEY};
 use larder_model::resource::Metadata;
 
 /// Maximum number of metadata pairs of one item.
@@ -32,7 +35,12 @@ pub(super) fn metadata(pairs: Vec<(String, String)>, omissions: &mut Omissions<'
     let mut bytes = 0;
     for (key, json) in pairs.into_iter().take(MAX_PAIRS) {
         bytes += pair_size(&key, &json);
-        match value(&key, &json, bytes, &metadata) {
+        let value = value(&key, &json, bytes, &metadata).map_err(Cow::Borrowed);
+        let value = value.and_then(|value| match &*key {
+            UI_KEY => restricted_app(&value, omissions).map_err(Cow::Owned),
+            _ => Ok(value),
+        });
+        match value {
             Ok(value) => metadata.push((key, value)),
             Err(why) => omissions.add(why),
         }
@@ -58,6 +66,24 @@ fn value(
         return Err("metadata with a duplicate key");
     }
     json::value(json).ok_or("metadata that is not JSON")
+}
+
+/// Removes from the metadata of an app what is not granted.
+fn restricted_app(
+    value: &RawValue,
+    omissions: &mut Omissions<'_>,
+) -> Result<Box<RawValue>, String> {
+    let nothing = AppGrant::default();
+    let granted = omissions.apps().unwrap_or(&nothing);
+    let restricted = granted.restrict(value);
+    let (restricted, removed) =
+        restricted.map_err(|error| format!("metadata `{UI_KEY}` of an app: {error}"))?;
+    for right in removed {
+        omissions.add(format!(
+            "an app that {right}, because `apps` does not grant it"
+        ));
+    }
+    Ok(restricted)
 }
 
 #[cfg(test)]

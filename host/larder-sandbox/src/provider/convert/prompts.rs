@@ -32,7 +32,7 @@ pub(in crate::provider) async fn prompt_page(
         item_bytes: MAX_ITEM_BYTES,
         one: "a prompt",
         many: "prompts",
-        secrets: &grant.secrets,
+        grant,
     };
     let mut names = HashSet::new();
     list_page(

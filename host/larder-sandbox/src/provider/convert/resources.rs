@@ -39,7 +39,7 @@ pub(in crate::provider) async fn entry_page(
         item_bytes: MAX_ITEM_BYTES,
         one: "an entry",
         many: "entries",
-        secrets: &grant.secrets,
+        grant,
     };
     list_page(
         WitPage {
@@ -67,7 +67,7 @@ pub(in crate::provider) async fn template_page(
         item_bytes: MAX_ITEM_BYTES,
         one: "a template",
         many: "templates",
-        secrets: &grant.secrets,
+        grant,
     };
     list_page(
         WitPage {

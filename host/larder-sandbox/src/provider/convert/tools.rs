@@ -37,7 +37,7 @@ pub(in crate::provider) async fn tool_page(
         item_bytes: MAX_TOOL,
         one: "a tool",
         many: "tools",
-        secrets: &grant.secrets,
+        grant,
     };
     let mut names = HashSet::new();
     list_page(

@@ -144,6 +144,7 @@ fn grants(provider: &Provider) -> Option<String> {
         ("http", &grants.hosts),
         ("tcp", &grants.tcp),
         ("key-value", &grants.key_value),
+        ("apps", &grants.apps),
         ("variables", &grants.env),
         ("secrets", &grants.secrets),
     ];

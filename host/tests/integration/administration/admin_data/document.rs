@@ -197,7 +197,7 @@ fn full_status() -> Value {
     let at = "2026-01-02T03:04:05Z";
     let grants = json!({
         "settings": ["a"], "secrets": ["b"], "env": ["C"], "dirs": ["/a as /b (read)"], "hosts": ["https://x.example GET"],
-        "tcp": ["db:5432"], "key_value": ["shared"],
+        "tcp": ["db:5432"], "key_value": ["shared"], "apps": ["uses the camera"],
     });
     let provider = json!({
         "name": "wiki", "digest": "00", "revision": 1, "since": at, "version": "1.0", "resources": 3, "has_more": true,
