@@ -7,6 +7,7 @@ mod functions;
 mod host;
 mod host_auth;
 mod key_value;
+mod oauth_client;
 mod reference;
 mod tcp;
 mod tools;

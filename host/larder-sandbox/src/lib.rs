@@ -34,6 +34,7 @@ use self::guest_config::folder_threads::{FolderThreads, FolderThreadsByProvider}
 use self::guest_config::provider_log::OutputLimits;
 use self::imports::linker;
 pub use self::imports::wasi_proposals::ProposalImport;
+pub use self::network::credential_test::CredentialTest;
 pub use self::run::compiled::{CachedComponent, CompiledComponent};
 use self::run::reuse::ReusableGuests;
 use self::threads::long_calls::LongCalls;

@@ -1,6 +1,7 @@
 //! Outgoing connections of guests: which addresses a guest may reach, and the connections to them. It knows nothing of the
 //! engine.
 
+pub(crate) mod credential_test;
 pub(crate) mod dns;
 pub(crate) mod outgoing_http;
 pub(crate) mod outgoing_tcp;

@@ -40,6 +40,7 @@ mod request;
 mod sanitize;
 mod sdk;
 mod search;
+mod secret;
 mod serve;
 mod server_address;
 mod sign_in;
@@ -115,6 +116,7 @@ enum Command {
     Forget(forget::Forget),
     State(state::State),
     Token(token::Token),
+    Secret(secret::Secret),
     New(new::New),
     Sdk(sdk::Sdk),
     Upgrade(upgrade::UpgradeSdk),
@@ -249,6 +251,7 @@ impl Command {
             Self::Forget(forget) => forget.run().await,
             Self::State(state) => state.run().await,
             Self::Token(token) => token.run(),
+            Self::Secret(secret) => Box::pin(secret.run()).await,
             Self::New(new) => new.run(),
             Self::Sdk(sdk) => sdk.run(),
             Self::Upgrade(upgrade) => upgrade.run(),

@@ -17,7 +17,7 @@ const REGION: Setting<String> =
     Setting::text("region", "The region of the bucket.").default("us-east-1");
 const ACCESS_KEY: Setting<String> = Setting::text(
     "access_key_id",
-    "The access key. Without one, requests are not signed.",
+    "The access key, if this provider signs its requests instead of the host.",
 );
 const SECRET_KEY: Setting<String> = Setting::text(
     "secret_access_key",
@@ -50,7 +50,7 @@ const MAX_BYTES: Setting<u64> =
 /// Settings of the operator.
 pub(crate) struct Settings {
     pub(crate) bucket: Bucket,
-    /// None for a bucket that everybody may read.
+    /// None if the host signs the requests, or if everybody may read the bucket.
     pub(crate) credentials: Option<Credentials>,
     pub(crate) client: Client,
     pub(crate) prefix: String,
@@ -101,7 +101,7 @@ impl Settings {
             |_| "the settings `endpoint` and `bucket` do not form a URL; try `virtual_host = false`",
         )?;
         let (timeout, max_bytes) = (TIMEOUT.get()?, MAX_BYTES.get()?);
-        // Requests are signed in their URLs, so they need no headers.
+        // Requests that this provider signs are signed in their URLs, so they need no headers.
         let (credentials, headers) = (larder_web::Credentials::default(), Vec::new());
         Ok(Self {
             bucket,

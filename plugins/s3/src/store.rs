@@ -1,4 +1,4 @@
-//! Requests to the store. Each is signed in its URL, for a minute.
+//! Requests to the store. The host signs them, or each is signed in its URL if settings contain a key.
 
 use std::time::Duration;
 
@@ -89,8 +89,8 @@ fn with_namespace(xml: &str) -> String {
 fn explained(error: Error) -> Error {
     match error {
         Error::Denied(reason) if reason.contains("status 403") => Error::Denied(
-            "the store refuses access: check `access_key_id` and `secret_access_key`, `region`, the permissions of \
-             the key (s3:GetObject and s3:ListBucket), and the clock"
+            "the store refuses access: check `region`, `access_key_id` and `secret_access_key` in `auth` of the host or in \
+             the settings, the permissions of the key (s3:GetObject and s3:ListBucket), and the clock"
                 .into(),
         ),
         error => error,

@@ -12,8 +12,9 @@ use crate::run::{Output, command, root, target};
 use crate::step::Outcome;
 use crate::tools;
 
-/// The access key and the secret of the store.
+/// The access key of the store.
 const KEY: &str = "S3RVER";
+const SECRET: &str = "secret-of-s3rver";
 /// Older versions of curl do not add this header, and the signature includes it.
 const UNSIGNED: &str = "x-amz-content-sha256: UNSIGNED-PAYLOAD";
 const PACKAGE: &str = "s3rver@3.7.1";
@@ -45,7 +46,8 @@ pub(super) fn prepare(output: &Output, folder: &Path) -> Result<Surroundings> {
     node.arg("--openssl-legacy-provider")
         .arg(root().join("plugins/s3/tests/store.cjs"))
         .arg(&packages)
-        .arg(folder);
+        .arg(folder)
+        .arg(SECRET);
     // The store ends when its standard input ends, even if this process is killed.
     let mut child = node
         .stdin(Stdio::piped())
@@ -59,7 +61,7 @@ pub(super) fn prepare(output: &Output, folder: &Path) -> Result<Surroundings> {
     let url = url.trim().to_owned();
     ensure!(!url.is_empty(), "the store printed no URL");
     fill(&url, folder)?;
-    let variables = vec![("STORE", url), ("SECRET", KEY.to_owned())];
+    let variables = vec![("STORE", url), ("SECRET", SECRET.to_owned())];
     Ok(Surroundings {
         variables,
         servers: vec![Box::new(store)],
@@ -88,7 +90,7 @@ fn fill(url: &str, folder: &Path) -> Result<()> {
         writeln!(
             config,
             "{next}url = \"{url}/team/{key}\"\nupload-file = \"{}\"\naws-sigv4 = \"aws:amz:us-east-1:s3\"\n\
-             user = \"{KEY}:{KEY}\"\nheader = \"{UNSIGNED}\"\nfail\nsilent\noutput = \"/dev/null\"",
+             user = \"{KEY}:{SECRET}\"\nheader = \"{UNSIGNED}\"\nfail\nsilent\noutput = \"/dev/null\"",
             source.display()
         )?;
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
+use std::ops::Range;
 use std::path::Path;
 
 use toml::Spanned;
@@ -10,7 +11,8 @@ use super::Conversion;
 use crate::file;
 use crate::value::Host;
 use larder_model::policy::{
-    Credential, MIN_SECRET_LEN, Secret, SecretHosts, Secrets, TeamCredentials,
+    Credential, CredentialPlacement, HostAuth, HostRule, MIN_SECRET_LEN, Secret, SecretHosts,
+    Secrets, TeamCredentials,
 };
 use larder_model::size;
 use larder_runtime::file_fingerprint::FileFingerprint;
@@ -96,7 +98,9 @@ impl Conversion<'_> {
                 "a secret with `hosts` needs at least {MIN_SECRET_LEN} bytes: a shorter one cannot be recognised in responses"
             ));
         }
-        if text.contains(char::is_control) || text.trim() != text {
+        // A private key is not sent, only what is signed with it.
+        let is_pem = text.starts_with("-----BEGIN ");
+        if !is_pem && (text.contains(char::is_control) || text.trim() != text) {
             let message = "a secret with `hosts` becomes a part of a header or of a URL: remove line breaks, control characters, and spaces at its ends";
             self.error(&name.span(), message);
         }
@@ -166,12 +170,34 @@ impl Conversion<'_> {
         self.select_secrets(&all.values, names)
     }
 
-    /// Checks that the secret of a rule can be used in `auth`, and warns if it may not be sent to the hosts of the rule.
+    /// Checks that the secrets of a rule can be used in `auth`, and warns if they are not safe there.
     pub(super) fn check_auth(&mut self, host: &Spanned<Host>, secrets: &ConfiguredSecrets) {
         let at = host.span();
         let rule = &host.get_ref().0;
         let Some(auth) = &rule.auth else { return };
-        let name = &auth.secret;
+        for name in auth.secrets() {
+            self.check_secret_of_auth(&at, rule, name, secrets);
+        }
+        if auth.plain_http {
+            let names: Vec<_> = auth.secrets().map(|name| format!("`{name}`")).collect();
+            self.warn(
+                &at,
+                format!(
+                    "{} is sent to {} without TLS: everybody on the way can read it",
+                    names.join(" with "),
+                    rule.host
+                ),
+            );
+        }
+    }
+
+    fn check_secret_of_auth(
+        &mut self,
+        at: &Range<usize>,
+        rule: &HostRule,
+        name: &str,
+        secrets: &ConfiguredSecrets,
+    ) {
         let Some(hosts) = secrets.hosts.get(name) else {
             let message = match secrets.values.get(name) {
                 Some(_) => format!(
@@ -179,24 +205,18 @@ impl Conversion<'_> {
                 ),
                 None => format!("there is no secret `{name}`: add [secret.{name}] with `hosts`"),
             };
-            return self.error(&at, message);
+            return self.error(at, message);
         };
-        if !hosts.include(rule) {
-            // This is no error: it must not prevent a reload that revokes a host. The ceiling refuses the rule.
-            self.warn(&at, format!(
-                "requests to {}://{} are not granted: `{name}` may not be sent there, add the host to `hosts` in [secret.{name}]",
-                rule.scheme(),
-                rule.host
-            ));
-        }
-        if auth.plain_http {
-            self.warn(
-                &at,
-                format!(
-                    "`{name}` is sent to {} without TLS: everybody on the way can read it",
+        let token_server = rule.auth.as_ref().and_then(token_server_rule);
+        for rule in token_server.iter().chain([rule]) {
+            if !hosts.include(rule) {
+                // This is no error: it must not prevent a reload that revokes a host. The ceiling refuses the rule.
+                self.warn(at, format!(
+                    "requests to {}://{} are not granted: `{name}` may not be sent there, add the host to `hosts` in [secret.{name}]",
+                    rule.scheme(),
                     rule.host
-                ),
-            );
+                ));
+            }
         }
     }
 
@@ -217,6 +237,19 @@ impl Conversion<'_> {
         }
         some.into_iter().collect()
     }
+}
+
+/// The host to which the secret of a client is sent for a token.
+fn token_server_rule(auth: &HostAuth) -> Option<HostRule> {
+    let CredentialPlacement::ClientCredentials(client) = &auth.placement else {
+        return None;
+    };
+    let url: http::Uri = client.server.url().parse().ok()?;
+    Some(HostRule {
+        scheme: url.scheme_str().map(str::to_owned),
+        port: url.port_u16(),
+        ..HostRule::of_host(url.host()?.to_ascii_lowercase())
+    })
 }
 
 /// Reads a secret file. Removes the line break at its end, which editors add.

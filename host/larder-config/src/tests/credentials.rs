@@ -106,3 +106,38 @@ fn warns_of_a_credential_without_tls() {
             .contains("`s` is sent to a.example without TLS")
     );
 }
+
+#[test]
+fn warns_of_an_authorization_server_to_which_the_secret_may_not_be_sent() {
+    let text = "[secret.s]\nfile = 'keys/wiki'\nhosts = ['a.example']\n\
+        [provider.p]\nhosts = [{ host = 'a.example', \
+        auth.client_credentials = { issuer = 'https://ID.example/tenant', client_id = 'c', client_secret = 's' } }]\n";
+    let warnings = Folder::new().read(text).warnings;
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    assert!(
+        warnings[0]
+            .to_string()
+            .contains("requests to https://id.example are not granted: `s` may not be sent there")
+    );
+    let text = text.replace("['a.example']", "['a.example', 'id.example']");
+    assert!(Folder::new().read(&text).warnings.is_empty());
+}
+
+#[test]
+fn every_secret_of_a_credential_must_be_for_its_host() {
+    let text = "[secret.key]\nenv = 'KEY'\nhosts = ['a.example']\n\
+        [secret.certificate]\nfile = 'keys/wiki'\nhosts = []\n\
+        [provider.p]\nhosts = [{ host = 'a.example', \
+        auth.client_certificate = { key = 'key', certificate = 'certificate' } }]\n";
+    // A key in the format PEM has several lines.
+    let env = [(
+        "KEY",
+        "-----BEGIN PRIVATE KEY-----\nhush\n-----END PRIVATE KEY-----\n",
+    )];
+    let folder = Folder::new();
+    let config = folder.read_with(text, &env, &Overrides::default()).unwrap();
+    assert_eq!(config.warnings.len(), 1, "{:?}", config.warnings);
+    let reconcile = only_team(&config);
+    let grant = &reconcile.providers[&ProviderName::parse("p").unwrap()].grant;
+    assert!(reconcile.ceiling.cap(grant).allowed.hosts.is_empty());
+}

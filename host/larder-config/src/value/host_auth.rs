@@ -1,9 +1,10 @@
-//! The credential that the host adds to requests to a host: `{ bearer = "SECRET" }`, `{ basic = { … } }`,
-//! `{ header = { … } }` or `{ query = { … } }`. The configuration contains only the names of secrets.
+//! The credential that the host adds to requests to a host, such as `{ bearer = "SECRET" }`. The configuration contains
+//! only the names of secrets.
 
 use serde::Deserialize;
 
-use larder_model::policy::{CredentialPlacement, HostAuth};
+use super::oauth_client::{self, ClientCredentials};
+use larder_model::policy::{AwsSigner, CredentialPlacement, HostAuth};
 
 /// Headers that belong to the connection or to the body. The HTTP client sets them.
 const OWN_HEADERS: [&str; 8] = [
@@ -18,12 +19,40 @@ const OWN_HEADERS: [&str; 8] = [
 ];
 
 #[derive(Deserialize)]
-#[serde(rename_all = "lowercase", deny_unknown_fields)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(super) enum Auth {
     Bearer(String),
-    Basic { user: String, password: String },
-    Header { name: String, secret: String },
-    Query { name: String, secret: String },
+    Basic {
+        user: String,
+        password: String,
+    },
+    Header {
+        name: String,
+        secret: String,
+    },
+    Query {
+        name: String,
+        secret: String,
+    },
+    AwsV4(AwsV4),
+    ClientCredentials(Box<ClientCredentials>),
+    /// The names of the secrets. One secret can contain both.
+    ClientCertificate {
+        key: String,
+        certificate: Option<String>,
+    },
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct AwsV4 {
+    region: String,
+    service: String,
+    access_key_id: String,
+    /// The name of the secret.
+    secret_access_key: String,
+    /// The name of the secret.
+    session_token: Option<String>,
 }
 
 /// Returns the credential of a rule for this scheme.
@@ -45,10 +74,14 @@ pub(super) fn of_rule(
                 .into(),
         ),
         ("https", true) => Err("`plain_http` has no effect on https: remove it".into()),
-        _ => Ok(Some(HostAuth {
-            plain_http,
-            ..parse(auth)?
-        })),
+        _ => {
+            let auth = HostAuth {
+                plain_http,
+                ..parse(auth)?
+            };
+            check_scheme(&auth, scheme)?;
+            Ok(Some(auth))
+        }
     }
 }
 
@@ -69,12 +102,67 @@ fn parse(auth: Auth) -> Result<HostAuth, String> {
             }
             (secret, CredentialPlacement::Query { name })
         }
+        Auth::AwsV4(aws) => parse_aws(aws)?,
+        Auth::ClientCredentials(client) => {
+            let (secret, client) = oauth_client::parse(*client)?;
+            (secret, CredentialPlacement::ClientCredentials(client))
+        }
+        Auth::ClientCertificate { key, certificate } => {
+            (key, CredentialPlacement::ClientCertificate { certificate })
+        }
     };
     Ok(HostAuth {
         secret,
         placement,
         plain_http: false,
     })
+}
+
+/// Checks that the credential can be used with this scheme, and that an authorization server is reached in the same way.
+fn check_scheme(auth: &HostAuth, scheme: &str) -> Result<(), String> {
+    match &auth.placement {
+        CredentialPlacement::ClientCertificate { .. } if scheme == "http" => {
+            Err("a client certificate needs TLS: use https".into())
+        }
+        CredentialPlacement::ClientCredentials(client)
+            if !auth.plain_http && !client.server.url().starts_with("https://") =>
+        {
+            let url = client.server.url();
+            Err(format!(
+                "the secret of a client is sent only over TLS: use https instead of `{url}`"
+            ))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn parse_aws(aws: AwsV4) -> Result<(String, CredentialPlacement), String> {
+    let words = [
+        ("region", &aws.region),
+        ("service", &aws.service),
+        ("access_key_id", &aws.access_key_id),
+    ];
+    for (name, word) in words {
+        check_word(name, word)?;
+    }
+    let signer = AwsSigner {
+        region: aws.region,
+        service: aws.service,
+        access_key_id: aws.access_key_id,
+        session_token: aws.session_token,
+    };
+    Ok((aws.secret_access_key, CredentialPlacement::AwsV4(signer)))
+}
+
+/// Checks a word that becomes a part of a signature.
+fn check_word(name: &str, word: &str) -> Result<(), String> {
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if word.is_empty() || !word.chars().all(is_allowed) {
+        return Err(format!(
+            "{word:?} is not a value of `{name}`: it has letters, digits, `-`, `_` and `.`"
+        ));
+    }
+    Ok(())
 }
 
 fn check_user(user: &str) -> Result<(), String> {
@@ -154,6 +242,96 @@ mod tests {
     }
 
     #[test]
+    fn accepts_a_signature() {
+        check(
+            "https",
+            "auth.aws_v4 = { region = 'eu-central-1', service = 's3', access_key_id = 'AKIA1', secret_access_key = 'key', session_token = 'session' }",
+            expect![[
+                r#"Some(HostAuth { secret: "key", placement: AwsV4(AwsSigner { region: "eu-central-1", service: "s3", access_key_id: "AKIA1", session_token: Some("session") }), plain_http: false })"#
+            ]],
+        );
+        check(
+            "https",
+            "auth.aws_v4 = { region = 'a/b', service = 's3', access_key_id = 'AKIA1', secret_access_key = 'key' }",
+            expect![[
+                r#""a/b" is not a value of `region`: it has letters, digits, `-`, `_` and `.`"#
+            ]],
+        );
+    }
+
+    #[test]
+    fn a_client_certificate_needs_tls() {
+        check(
+            "https",
+            "auth.client_certificate = { key = 'k', certificate = 'c' }",
+            expect![[
+                r#"Some(HostAuth { secret: "k", placement: ClientCertificate { certificate: Some("c") }, plain_http: false })"#
+            ]],
+        );
+        check(
+            "http",
+            "auth.client_certificate = { key = 'k' }\nplain_http = true",
+            expect!["a client certificate needs TLS: use https"],
+        );
+    }
+
+    #[test]
+    fn accepts_a_client_of_an_authorization_server() {
+        check(
+            "https",
+            "auth.client_credentials = { issuer = 'https://id.example', client_id = 'larder', client_secret = 's', scopes = ['a', 'b'] }",
+            expect![[
+                r#"Some(HostAuth { secret: "s", placement: ClientCredentials(OauthClient { server: Issuer("https://id.example"), client_id: "larder", authentication: Secret, scopes: ["a", "b"], audience: None, resource: None }), plain_http: false })"#
+            ]],
+        );
+        check(
+            "https",
+            "auth.client_credentials = { token_endpoint = 'https://id.example/token', client_id = 'larder', private_key = 'k', key_id = '1' }",
+            expect![[
+                r#"Some(HostAuth { secret: "k", placement: ClientCredentials(OauthClient { server: Endpoint("https://id.example/token"), client_id: "larder", authentication: PrivateKey { key_id: Some("1") }, scopes: [], audience: None, resource: None }), plain_http: false })"#
+            ]],
+        );
+    }
+
+    #[test]
+    fn rejects_clients_that_are_not_complete() {
+        let check = |keys: &str, expected: Expect| {
+            let table = format!("auth.client_credentials = {{ client_id = 'larder', {keys} }}");
+            check("https", &table, expected);
+        };
+        check(
+            "client_secret = 's'",
+            expect!["write either `issuer` or `token_endpoint`"],
+        );
+        check(
+            "issuer = 'https://a.example', client_secret = 's', assertion = 't'",
+            expect![
+                "write one of `client_secret`, `private_key` and `assertion`, with the name of a secret"
+            ],
+        );
+        check(
+            "issuer = 'id.example', client_secret = 's'",
+            expect![[
+                r#"`issuer` is not a URL such as "https://id.example.com", without a user and a fragment"#
+            ]],
+        );
+        check(
+            "issuer = 'http://id.example', client_secret = 's'",
+            expect![
+                "the secret of a client is sent only over TLS: use https instead of `http://id.example`"
+            ],
+        );
+        check(
+            "issuer = 'https://id.example', client_secret = 's', scopes = ['a b']",
+            expect![[r#""a b" is not a scope: write one scope per text"#]],
+        );
+        check(
+            "issuer = 'https://id.example', client_secret = 's', key_id = '1'",
+            expect!["`key_id` has no effect without `private_key`: remove it"],
+        );
+    }
+
+    #[test]
     fn rejects_what_cannot_be_sent_safely() {
         check(
             "http",
@@ -191,7 +369,7 @@ mod tests {
             "https",
             "auth = { sigv4 = 'key' }",
             expect![
-                "unknown variant `sigv4`, expected one of `bearer`, `basic`, `header`, `query`"
+                "unknown variant `sigv4`, expected one of `bearer`, `basic`, `header`, `query`, `aws_v4`, `client_credentials`, `client_certificate`"
             ],
         );
     }

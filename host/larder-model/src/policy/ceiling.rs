@@ -119,11 +119,13 @@ impl Ceiling {
         CappedGrant { allowed, denied }
     }
 
-    /// Whether the secret of a rule may be sent to the hosts of the rule.
+    /// Whether the secrets of a rule may be sent to the hosts of the rule.
     fn permits_auth(&self, rule: &HostRule) -> bool {
         let Some(auth) = &rule.auth else { return true };
-        let hosts = self.credentials.get(&auth.secret);
-        hosts.is_some_and(|hosts| hosts.include(rule))
+        auth.secrets().all(|name| {
+            let hosts = self.credentials.get(name);
+            hosts.is_some_and(|hosts| hosts.include(rule))
+        })
     }
 }
 

@@ -1,8 +1,6 @@
-//! Rules for the HTTP requests of guests, and the credentials that the host adds to them.
+//! Rules for the HTTP requests of guests.
 
-use std::fmt;
-
-use super::quoted::quoted;
+use super::host_auth::HostAuth;
 use super::tcp_rule;
 
 /// A rule that allows HTTP requests to one host or its subdomains.
@@ -20,56 +18,6 @@ pub struct HostRule {
     pub private: bool,
     /// The credential that the host adds to the requests that this rule allows.
     pub auth: Option<HostAuth>,
-}
-
-/// A credential that the host adds to requests. A guest never has its secret.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HostAuth {
-    /// The name of the secret.
-    pub secret: String,
-    /// The part of a request that contains the secret.
-    pub placement: CredentialPlacement,
-    /// Whether the credential may be sent without TLS.
-    pub plain_http: bool,
-}
-
-/// The part of a request that contains a secret.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum CredentialPlacement {
-    /// The header `authorization`, as a bearer token.
-    Bearer,
-    /// The header `authorization`, as the password of this user.
-    Basic {
-        /// The user.
-        user: String,
-    },
-    /// A header.
-    Header {
-        /// The name of the header.
-        name: String,
-    },
-    /// A parameter of the query.
-    Query {
-        /// The name of the parameter.
-        name: String,
-    },
-}
-
-/// The placement and the name of the secret, such as `bearer with secret token`.
-impl fmt::Display for HostAuth {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.placement {
-            CredentialPlacement::Bearer => f.write_str("bearer")?,
-            CredentialPlacement::Basic { user } => write!(f, "basic {}", quoted(user))?,
-            CredentialPlacement::Header { name } => write!(f, "header {}", quoted(name))?,
-            CredentialPlacement::Query { name } => write!(f, "query {}", quoted(name))?,
-        }
-        write!(f, " with secret {}", quoted(&self.secret))?;
-        if self.plain_http {
-            f.write_str(", plain http")?;
-        }
-        Ok(())
-    }
 }
 
 impl HostRule {
@@ -144,6 +92,7 @@ fn default_port(scheme: &str) -> u16 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::CredentialPlacement;
     use super::*;
 
     fn rule(host: &str) -> HostRule {

@@ -111,21 +111,26 @@ pub enum CredentialOutcome {
     Failed,
     /// The body of the response contained the secret. The response is counted twice.
     Echoed,
+    /// An authorization server issued a token for the secret.
+    Renewed,
 }
 
 impl CredentialOutcome {
-    pub(super) const ALL: [Self; 6] = [
+    pub(super) const ALL: [Self; 7] = [
         Self::Ok,
         Self::Rejected,
         Self::Denied,
         Self::Timeout,
         Self::Failed,
         Self::Echoed,
+        Self::Renewed,
     ];
 
     /// The name in metrics and in the audit log.
     pub fn label(self) -> &'static str {
-        ["ok", "rejected", "denied", "timeout", "failed", "echoed"][self as usize]
+        [
+            "ok", "rejected", "denied", "timeout", "failed", "echoed", "renewed",
+        ][self as usize]
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::stream;
+use http_body::Body as _;
 use http_body_util::{BodyExt as _, Limited, StreamBody};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
@@ -71,7 +72,7 @@ impl WasiHttpHooks for HttpHooks {
         Box::new(async move {
             let slot = slot.ok_or_else(|| too_many_requests(&log))?;
             let timeouts = Timeouts::new(options);
-            let request = request.map(|body| reqwest::Body::wrap_stream(body.into_data_stream()));
+            let request = request.map(request_body);
             let response = outgoing_http.send(request, timeouts.connect, &permit);
             let response = timeout(timeouts.head, response).await;
             let response = response.map_err(|_| WasiError::ConnectionReadTimeout)?;
@@ -115,6 +116,14 @@ impl Timeouts {
             between_bytes: between_bytes.unwrap_or(Duration::MAX),
         }
     }
+}
+
+/// A body that is known to be empty is not streamed, so that its length can be sent and its digest can be signed.
+fn request_body(body: WasiBody) -> reqwest::Body {
+    if body.is_end_stream() {
+        return reqwest::Body::default();
+    }
+    reqwest::Body::wrap_stream(body.into_data_stream())
 }
 
 /// Returns a body that holds a slot, and that fails if its next bytes do not arrive in time.

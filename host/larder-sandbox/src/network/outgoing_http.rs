@@ -3,32 +3,40 @@
 //! addresses. Redirects are returned to the guest, which has to send a new request. If the rule of a request has a
 //! credential, the host adds it after the checks, and removes it from what the guest gets.
 
+mod access_tokens;
+mod aws_signature;
 mod body_budget;
 mod body_check;
 mod connect_timeout;
 mod credential;
+mod http_clients;
 mod response_check;
 mod rules;
 mod secret_forms;
 mod use_record;
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use http_body_util::BodyExt;
-use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
+use self::access_tokens::{AccessTokens, TokenRequest};
 pub(crate) use self::body_budget::BodyBudget;
 use self::body_budget::Reservation;
 use self::body_check::SecretInResponse;
-use self::connect_timeout::{ConnectTimedOut, ConnectTimeoutLayer, with_connect_timeout};
-use self::response_check::ResponseCheck;
-use self::rules::RequestTarget;
+use self::connect_timeout::ConnectTimedOut;
+use self::credential::SecretValues;
+use self::http_clients::HttpClients;
+use self::response_check::{ResponseCheck, error_outcome};
+use self::rules::{RequestAccess, RequestTarget};
+use self::secret_forms::SecretForms;
 pub(crate) use self::use_record::CredentialUser;
 use self::use_record::UseRecord;
 use super::dns::DnsLookups;
 use super::resolved_addresses::{NetworkScope, PrivateAddress};
-use larder_model::policy::{CredentialStore, Grant, HostAuth, HostRule, Permit};
+use larder_model::policy::{
+    CredentialPlacement, CredentialStore, Grant, HostAuth, HostRule, Permit, Secret,
+};
 use larder_model::trace::TraceContext;
 use larder_runtime::deadline::with_deadline;
 use larder_runtime::metrics::CredentialOutcome;
@@ -41,12 +49,10 @@ pub(crate) struct OutgoingHttp {
     rules: Arc<[HostRule]>,
     timeout: Duration,
     pub(crate) body_limit: u64,
-    lookups: Arc<DnsLookups>,
     credentials: CredentialStore,
     user: Arc<CredentialUser>,
-    /// One client per [`NetworkScope`], so that a connection to a private address is never used for a request that may
-    /// only reach public addresses.
-    clients: [OnceLock<Result<reqwest::Client, String>>; 2],
+    clients: HttpClients,
+    tokens: AccessTokens,
 }
 
 /// Why a request failed.
@@ -85,10 +91,10 @@ impl OutgoingHttp {
             rules: grant.hosts.clone().into(),
             timeout: grant.limits.timeout,
             body_limit: grant.limits.http_body,
-            lookups,
             credentials,
             user: Arc::new(user),
-            clients: [OnceLock::new(), OnceLock::new()],
+            clients: HttpClients::new(grant.limits.timeout, lookups),
+            tokens: AccessTokens::default(),
         }
     }
 
@@ -153,65 +159,111 @@ impl OutgoingHttp {
         let access = RequestTarget::of(&request).check(&self.rules)?;
         add_trace_context(request.headers_mut(), permit.trace());
         let Some(auth) = access.auth else {
-            return self.execute(request, access.scope, connect_timeout).await;
+            return self.execute(&access, request, connect_timeout).await;
         };
-        let check = self.add_credential(auth, &mut request, permit)?;
-        let result = self.execute(request, access.scope, connect_timeout).await;
+        let check = self
+            .add_credential(auth, access.scope, &mut request, permit)
+            .await?;
+        let result = self.execute(&access, request, connect_timeout).await;
+        if is_unauthorized(&result) {
+            self.tokens.discard(auth);
+        }
         check.apply(result)
     }
 
-    /// Adds the current value of a secret to a request.
-    fn add_credential(
+    /// Sends a request with the client for its addresses and its certificate.
+    async fn execute(
+        &self,
+        access: &RequestAccess<'_>,
+        request: reqwest::Request,
+        connect_timeout: Option<Duration>,
+    ) -> Result<http::Response<reqwest::Body>, RequestError> {
+        let client = match access.auth {
+            Some(auth) if auth.placement.is_certificate() => {
+                let certificate = self.secrets(auth, &request)?.into_certificate();
+                self.clients
+                    .with_certificate(auth, access.scope, certificate)?
+            }
+            _ => self.clients.get(access.scope)?,
+        };
+        http_clients::execute(&client, request, connect_timeout).await
+    }
+
+    /// Adds the credential of a rule to a request, with the current values of its secrets.
+    async fn add_credential(
         &self,
         auth: &HostAuth,
+        scope: NetworkScope,
         request: &mut reqwest::Request,
         permit: &Permit,
     ) -> Result<ResponseCheck, RequestError> {
         let origin = RequestTarget::of(request).origin();
         let record = UseRecord::new(&self.user, permit, &auth.secret, origin);
-        let credential = self.credentials.get(&self.user.team, &auth.secret);
-        match credential::add(auth, credential, request) {
+        match self.place_credential(auth, scope, request, permit).await {
             Ok(forms) => Ok(ResponseCheck {
                 forms,
                 pending: record.begin(),
             }),
-            Err(why) => {
-                record.add(CredentialOutcome::Denied);
-                Err(RequestError::Denied(why))
+            Err(error) => {
+                record.add(error_outcome(&error));
+                Err(error)
             }
         }
     }
 
-    /// Sends a request to the addresses of its host that are in this scope.
-    async fn execute(
+    async fn place_credential(
         &self,
-        request: reqwest::Request,
+        auth: &HostAuth,
         scope: NetworkScope,
-        connect_timeout: Option<Duration>,
-    ) -> Result<http::Response<reqwest::Body>, RequestError> {
-        let client = self.clients[scope as usize]
-            .get_or_init(|| self.client(scope))
-            .as_ref();
-        let client = client.map_err(|error| RequestError::Unreachable(error.clone()))?;
-        let response = with_connect_timeout(connect_timeout, client.execute(request)).await;
-        response
-            .map(Into::into)
-            .map_err(|error| request_error(&error))
+        request: &mut reqwest::Request,
+        permit: &Permit,
+    ) -> Result<SecretForms, RequestError> {
+        let mut secrets = self.secrets(auth, request)?;
+        if let CredentialPlacement::ClientCredentials(client) = &auth.placement {
+            let request = TokenRequest {
+                clients: &self.clients,
+                scope,
+                auth,
+                client,
+                credential: &secrets.main,
+            };
+            secrets.main.secret = self.access_token(&request, permit).await?;
+        }
+        credential::add(auth, &secrets, request).map_err(RequestError::Denied)
     }
 
-    fn client(&self, scope: NetworkScope) -> Result<reqwest::Client, String> {
-        reqwest::Client::builder()
-            .redirect(reqwest::redirect::Policy::none())
-            .no_proxy()
-            .timeout(self.timeout)
-            .connector_layer(ConnectTimeoutLayer)
-            .dns_resolver(Arc::new(Resolver {
-                scope,
-                lookups: self.lookups.clone(),
-            }))
-            .build()
-            .map_err(|error| format!("cannot set up TLS: {error}"))
+    /// Returns the current values of the secrets of a credential, if they may be sent with this request.
+    fn secrets(
+        &self,
+        auth: &HostAuth,
+        request: &reqwest::Request,
+    ) -> Result<SecretValues, RequestError> {
+        let find = |name: &str| self.credentials.get(&self.user.team, name);
+        SecretValues::for_request(auth, find, request).map_err(RequestError::Denied)
     }
+
+    /// Returns the token of a client, and records the request for it if there is one.
+    async fn access_token(
+        &self,
+        request: &TokenRequest<'_>,
+        permit: &Permit,
+    ) -> Result<Secret, RequestError> {
+        let server = request.client.server.url().to_owned();
+        let record = UseRecord::new(&self.user, permit, &request.auth.secret, server);
+        let issue = async {
+            let result = request.send().await;
+            let failure = result.as_ref().err().map(error_outcome);
+            record.add(failure.unwrap_or(CredentialOutcome::Renewed));
+            result
+        };
+        let slot = self.tokens.slot(request.auth);
+        slot.token(&request.credential.secret, issue).await
+    }
+}
+
+fn is_unauthorized(result: &Result<http::Response<reqwest::Body>, RequestError>) -> bool {
+    let response = result.as_ref().ok();
+    response.is_some_and(|response| response.status() == http::StatusCode::UNAUTHORIZED)
 }
 
 async fn read_body(mut body: reqwest::Body, budget: &BodyBudget) -> Result<Vec<u8>, RequestError> {
@@ -275,24 +327,5 @@ pub(crate) fn request_error(error: &reqwest::Error) -> RequestError {
         RequestError::TimedOut
     } else {
         RequestError::Unreachable(last)
-    }
-}
-
-/// Resolves host names. Addresses that are not public are removed, unless the request may reach them.
-struct Resolver {
-    scope: NetworkScope,
-    lookups: Arc<DnsLookups>,
-}
-
-impl Resolve for Resolver {
-    fn resolve(&self, name: Name) -> Resolving {
-        let name = name.as_str().to_owned();
-        let scope = self.scope;
-        let lookups = self.lookups.clone();
-        Box::pin(async move {
-            let found = lookups.addresses(name.clone()).await?;
-            let allowed = scope.check(&name, found)?;
-            Ok(Box::new(allowed.into_iter()) as Addrs)
-        })
     }
 }

@@ -58,6 +58,11 @@ pub(super) enum CommandError {
     Random(#[from] larder_mcp::auth::RandomError),
     #[error("{} contains no token: the file must contain the token and nothing else", .0.display())]
     NoToken(PathBuf),
+    #[error(
+        "no provider in the configuration sends the secret `{name}` to {host}: write \
+         `hosts = [{{ host = \"HOST\", auth = {{ bearer = \"{name}\" }} }}]`, or another `auth`, in [provider.NAME]"
+    )]
+    UnusedSecret { name: String, host: String },
     #[error("there is no folder for tokens: set HOME or XDG_STATE_HOME")]
     NoStateFolder,
     #[error("{}: {error}", path.display())]
@@ -117,6 +122,7 @@ impl CommandError {
             | Self::Input { .. }
             | Self::Cases { .. }
             | Self::NoToken(_)
+            | Self::UnusedSecret { .. }
             | Self::NoStateFolder
             | Self::NoModule(_)
             | Self::NoSession(_)

@@ -1,5 +1,6 @@
 // `larder login` with a real authorization server: the package oidc-provider. The client registers itself, the user signs
-// in and consents in a browser, a token is renewed, revoked, and requested again with a device code.
+// in and consents in a browser, a token is renewed, revoked, and requested again with a device code. Then the host gets
+// tokens for requests of providers, with a password and with a private key.
 // `node oidc-provider.mjs run LARDER COMPONENT`; with `open URL`, it is the browser of the user.
 
 import assert from 'node:assert/strict';
@@ -7,12 +8,15 @@ import { spawn } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createServer as createHttpServer } from 'node:http';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { createInterface } from 'node:readline';
 
 const URI = 'test://static-text';
+const CLIENT_SECRET = 'hush/hush+hush?hush';
+const CLIENT_KEY = generateKeyPairSync('ec', { namedCurve: 'P-256' });
 const [command, ...parameters] = process.argv.slice(2);
 if (command === 'open') {
   await browse(parameters[0]);
@@ -53,12 +57,63 @@ async function run(larder, component) {
 
     await expect(0, withDeviceCode(larder, url, env));
     await expect(0, execute('read', '--url', url, URI));
+
+    await getTokensOfHost(folder, execute, issuer, url);
   } finally {
     server.kill();
     provider.listener.close();
     provider.listener.closeAllConnections();
     rmSync(folder, { recursive: true });
   }
+}
+
+// The host adds an access token to its requests, and gets it in two ways.
+async function getTokensOfHost(folder, execute, issuer, resource) {
+  const clients = [];
+  const api = createHttpServer((request, response) => {
+    const [, token] = request.headers.authorization.split(' ');
+    const claims = JSON.parse(Buffer.from(token.split('.')[1], 'base64url'));
+    assert.deepEqual([claims.iss, claims.aud, claims.scope], [issuer, resource, 'docs:read']);
+    clients.push(claims.client_id);
+    response.end('hello');
+  }).listen(0, '127.0.0.1');
+  await once(api, 'listening');
+  const host = `http://127.0.0.1:${api.address().port}`;
+  writeFileSync(join(folder, 'password'), CLIENT_SECRET);
+  writeFileSync(join(folder, 'key'), CLIENT_KEY.privateKey.export({ type: 'pkcs8', format: 'pem' }));
+  const provider = (name, key) => `[secret.${key}]\nfile = "${key}"\nhosts = ["${issuer}", "${host}"]\n`
+    + `[provider.${name}]\nhosts = [{ host = "${host}", plain_http = true, auth.client_credentials = { `
+    + `issuer = "${issuer}", client_id = "${name}", ${key === 'key' ? 'private_key' : 'client_secret'} = "${key}", `
+    + `scopes = ["docs:read"], resource = "${resource}" } }]\n`;
+  const config = join(folder, 'host.toml');
+  writeFileSync(config, provider('with-password', 'password') + provider('with-key', 'key'));
+  for (const secret of ['password', 'key']) {
+    await expect(0, execute('secret', 'test', secret, host, '--config', config));
+  }
+  assert.deepEqual(clients, ['with-password', 'with-key']);
+  writeFileSync(join(folder, 'password'), 'another-password');
+  await expect(1, execute('secret', 'test', 'password', host, '--config', config));
+  api.close();
+}
+
+// The clients of the host, which need no user.
+function clientsOfHost() {
+  const common = { grant_types: ['client_credentials'], redirect_uris: [], response_types: [] };
+  return [
+    {
+      ...common,
+      client_id: 'with-password',
+      client_secret: CLIENT_SECRET,
+      token_endpoint_auth_method: 'client_secret_basic',
+    },
+    {
+      ...common,
+      client_id: 'with-key',
+      token_endpoint_auth_method: 'private_key_jwt',
+      token_endpoint_auth_signing_alg: 'ES256',
+      jwks: { keys: [CLIENT_KEY.publicKey.export({ format: 'jwk' })] },
+    },
+  ];
 }
 
 async function startProvider(issuer, resource) {
@@ -70,6 +125,7 @@ async function startProvider(issuer, resource) {
   };
   const provider = new Provider(issuer, {
     jwks: { keys: [key] },
+    clients: clientsOfHost(),
     scopes: ['openid', 'offline_access', 'docs:read'],
     enabledJWA: { idTokenSigningAlgValues: ['ES256'] },
     clientDefaults: { id_token_signed_response_alg: 'ES256' },
@@ -79,6 +135,7 @@ async function startProvider(issuer, resource) {
       registration: { enabled: true },
       revocation: { enabled: true },
       deviceFlow: { enabled: true },
+      clientCredentials: { enabled: true },
       resourceIndicators: {
         enabled: true,
         getResourceServerInfo: (_, indicator) => {

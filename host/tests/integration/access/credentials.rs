@@ -1,6 +1,10 @@
 //! The host adds credentials to HTTP requests of guests. The secret never enters a guest: it is sent only to its hosts,
 //! and responses that contain it are refused.
 
+mod authorization_server;
+mod aws;
+mod client_certificate;
+mod client_credentials;
 mod commands;
 mod server;
 

@@ -1,42 +1,68 @@
 //! Adds a credential to a request that the rules allow.
 
+use std::iter;
+use std::time::SystemTime;
+
 use base64_simd::STANDARD;
 use http::header::{AUTHORIZATION, HeaderName, HeaderValue};
 
+use super::aws_signature::AwsKey;
+use super::http_clients::ClientCertificate;
 use super::rules::RequestTarget;
 use super::secret_forms::SecretForms;
 use larder_model::policy::{Credential, CredentialPlacement, HostAuth};
 
-/// Adds a credential. Returns the forms of its secret, or why it cannot be added.
-pub(super) fn add(
-    auth: &HostAuth,
-    credential: Option<Credential>,
-    request: &mut reqwest::Request,
-) -> Result<SecretForms, String> {
-    let credential = check(auth, credential, &RequestTarget::of(request))?;
-    let secret = credential.secret.reveal();
-    let as_sent = place(&auth.placement, secret, request)?;
-    Ok(SecretForms::new(secret, &as_sent))
+/// The current values of the secrets of a credential, which may be sent to the target of a request.
+pub(super) struct SecretValues {
+    pub(super) main: Credential,
+    other: Option<Credential>,
 }
 
-/// Checks that a credential may be sent to this target.
-fn check(
-    auth: &HostAuth,
+impl SecretValues {
+    /// Finds the secrets of a credential, and checks that they may be sent to the target of this request. Otherwise,
+    /// returns why not.
+    pub(super) fn for_request(
+        auth: &HostAuth,
+        find: impl Fn(&str) -> Option<Credential>,
+        request: &reqwest::Request,
+    ) -> Result<Self, String> {
+        let target = RequestTarget::of(request);
+        if !target.is_tls() && !auth.plain_http {
+            return Err(format!(
+                "the secret `{}` is sent only over TLS; its operator can allow {} with `plain_http = true`",
+                auth.secret,
+                target.origin()
+            ));
+        }
+        let value = |name: &str| checked_value(name, find(name), &target);
+        let other = auth.placement.other_secret();
+        Ok(Self {
+            main: value(&auth.secret)?,
+            other: other.map(value).transpose()?,
+        })
+    }
+
+    /// The secrets as a client certificate.
+    pub(super) fn into_certificate(self) -> ClientCertificate {
+        ClientCertificate {
+            key: self.main.secret,
+            certificate: self.other.map(|other| other.secret),
+        }
+    }
+}
+
+/// Returns a secret that may be sent to this target.
+fn checked_value(
+    name: &str,
     credential: Option<Credential>,
     target: &RequestTarget<'_>,
 ) -> Result<Credential, String> {
-    let name = &auth.secret;
     let origin = target.origin();
     let Some(credential) = credential else {
         return Err(format!(
             "the secret `{name}` is not available for requests to {origin}; its operator can add [secret.{name}] with `hosts`"
         ));
     };
-    if !target.is_tls() && !auth.plain_http {
-        return Err(format!(
-            "the secret `{name}` is sent only over TLS; its operator can allow {origin} with `plain_http = true`"
-        ));
-    }
     if !target.is_allowed_by_any(credential.hosts.rules()) {
         return Err(format!(
             "the secret `{name}` may not be sent to {origin}; its operator can allow it with `hosts` of [secret.{name}]"
@@ -45,32 +71,60 @@ fn check(
     Ok(credential)
 }
 
-/// Puts a secret into a request, and returns the form that was sent.
-fn place(
-    placement: &CredentialPlacement,
-    secret: &str,
+/// Adds a credential: for a client of an authorization server, its access token. Returns the forms of its secrets, or why it cannot be added.
+pub(super) fn add(
+    auth: &HostAuth,
+    secrets: &SecretValues,
     request: &mut reqwest::Request,
-) -> Result<String, String> {
-    match placement {
-        CredentialPlacement::Bearer => {
+) -> Result<SecretForms, String> {
+    let secret = secrets.main.secret.reveal();
+    match &auth.placement {
+        CredentialPlacement::Bearer | CredentialPlacement::ClientCredentials(_) => {
             refuse_user(request)?;
             add_header(request, AUTHORIZATION, &format!("Bearer {secret}"))?;
-            Ok(secret.to_owned())
+            Ok(SecretForms::new(secret, secret))
         }
         CredentialPlacement::Basic { user } => {
             refuse_user(request)?;
             let encoded = STANDARD.encode_to_string(format!("{user}:{secret}"));
             add_header(request, AUTHORIZATION, &format!("Basic {encoded}"))?;
-            Ok(encoded)
+            Ok(SecretForms::new(secret, &encoded))
         }
         CredentialPlacement::Header { name } => {
             let name = HeaderName::from_bytes(name.as_bytes())
                 .map_err(|_| format!("`{name}` is not the name of a header"))?;
             add_header(request, name, secret)?;
-            Ok(secret.to_owned())
+            Ok(SecretForms::new(secret, secret))
         }
-        CredentialPlacement::Query { name } => add_parameter(request, name, secret),
+        CredentialPlacement::Query { name } => {
+            let as_sent = add_parameter(request, name, secret)?;
+            Ok(SecretForms::new(secret, &as_sent))
+        }
+        // The key is not sent, only what is signed with it.
+        CredentialPlacement::ClientCertificate { .. } => Ok(SecretForms::of_all(iter::empty())),
+        CredentialPlacement::AwsV4(signer) => {
+            let session_token = secrets.other.as_ref().map(|other| other.secret.reveal());
+            let key = AwsKey {
+                signer,
+                secret,
+                session_token,
+            };
+            add_signature(request, &key)?;
+            Ok(SecretForms::of_all(
+                [secret].into_iter().chain(session_token),
+            ))
+        }
     }
+}
+
+/// Signs a request. The signature is valid only for this request and for some minutes, so it is no secret.
+fn add_signature(request: &mut reqwest::Request, key: &AwsKey<'_>) -> Result<(), String> {
+    refuse_user(request)?;
+    for (name, value) in key.headers(request, SystemTime::now())? {
+        add_header(request, HeaderName::from_static(name), &value)?;
+    }
+    let signature = key.sign(request);
+    add_header(request, AUTHORIZATION, &signature)
 }
 
 /// A user in the URL is another way to set the header `authorization`.
@@ -116,7 +170,7 @@ fn add_parameter(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use larder_model::policy::{HostRule, Secret, SecretHosts};
+    use larder_model::policy::{AwsSigner, HostRule, Secret, SecretHosts};
 
     const SECRET: &str = "hush/hush hush";
 
@@ -142,10 +196,19 @@ mod tests {
         reqwest::Request::new(http::Method::POST, reqwest::Url::parse(url).unwrap())
     }
 
+    fn try_add(
+        auth: &HostAuth,
+        credential: Option<Credential>,
+        request: &mut reqwest::Request,
+    ) -> Result<SecretForms, String> {
+        let secrets = SecretValues::for_request(auth, |_| credential.clone(), request)?;
+        add(auth, &secrets, request)
+    }
+
     /// The URL and the header of a request with the credential, or why there is none.
     fn added(placement: CredentialPlacement, header: &'static str, url: &str) -> String {
         let mut request = request(url);
-        match add(
+        match try_add(
             &auth(placement),
             Some(credential("a.example")),
             &mut request,
@@ -188,7 +251,7 @@ mod tests {
         own.headers_mut()
             .insert(AUTHORIZATION, HeaderValue::from_static("Bearer own"));
         let refused = |mut request, placement| {
-            let added = add(
+            let added = try_add(
                 &auth(placement),
                 Some(credential("a.example")),
                 &mut request,
@@ -214,7 +277,7 @@ mod tests {
     #[test]
     fn a_secret_is_sent_only_over_tls_to_its_hosts() {
         let refused = |url: &str, credential| {
-            let added = add(
+            let added = try_add(
                 &auth(CredentialPlacement::Bearer),
                 credential,
                 &mut request(url),
@@ -235,6 +298,64 @@ mod tests {
             ..auth(CredentialPlacement::Bearer)
         };
         let own = Some(credential("a.example"));
-        assert!(add(&plain, own, &mut request("http://a.example/")).is_ok());
+        assert!(try_add(&plain, own, &mut request("http://a.example/")).is_ok());
+    }
+
+    fn signer(session_token: Option<&str>) -> CredentialPlacement {
+        CredentialPlacement::AwsV4(AwsSigner {
+            region: "eu-central-1".into(),
+            service: "s3".into(),
+            access_key_id: "AKIA1".into(),
+            session_token: session_token.map(str::to_owned),
+        })
+    }
+
+    #[test]
+    fn a_signature_contains_no_secret() {
+        let mut request = request("https://a.example/x");
+        let forms = try_add(
+            &auth(signer(Some("session"))),
+            Some(credential("a.example")),
+            &mut request,
+        )
+        .unwrap();
+        let header = |name: &str| request.headers()[name].to_str().unwrap().to_owned();
+        let signature = header("authorization");
+        assert!(
+            signature.starts_with("AWS4-HMAC-SHA256 Credential=AKIA1/"),
+            "{signature}"
+        );
+        assert!(!forms.are_in(signature.as_bytes()), "{signature}");
+        assert!(forms.are_in(header("x-amz-security-token").as_bytes()));
+    }
+
+    #[test]
+    fn both_secrets_of_a_signature_are_checked() {
+        let find = |name: &str| (name == "token").then(|| credential("a.example"));
+        let values = |placement| {
+            let request = request("https://a.example/");
+            SecretValues::for_request(&auth(placement), find, &request).err()
+        };
+        assert_eq!(values(signer(None)), None);
+        let why = values(signer(Some("session"))).unwrap();
+        assert!(
+            why.contains("the secret `session` is not available"),
+            "{why}"
+        );
+    }
+
+    #[test]
+    fn a_request_with_its_own_signature_is_refused() {
+        for name in ["authorization", "x-amz-date", "x-amz-content-sha256"] {
+            let mut own = request("https://a.example/");
+            let value = HeaderValue::from_static("own");
+            own.headers_mut().insert(name, value);
+            let added = try_add(&auth(signer(None)), Some(credential("a.example")), &mut own);
+            let why = added.err().unwrap();
+            assert_eq!(
+                why,
+                format!("the host adds the header `{name}` to this request: remove it")
+            );
+        }
     }
 }

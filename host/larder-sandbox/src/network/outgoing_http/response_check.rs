@@ -58,9 +58,16 @@ fn outcome(result: &Result<http::Response<reqwest::Body>, RequestError>) -> Cred
     match result {
         Ok(response) if is_rejection(response.status()) => CredentialOutcome::Rejected,
         Ok(_) => CredentialOutcome::Ok,
-        Err(RequestError::Denied(_)) => CredentialOutcome::Denied,
-        Err(RequestError::TimedOut) => CredentialOutcome::Timeout,
-        Err(_) => CredentialOutcome::Failed,
+        Err(error) => error_outcome(error),
+    }
+}
+
+/// How a request without a response ended.
+pub(super) fn error_outcome(error: &RequestError) -> CredentialOutcome {
+    match error {
+        RequestError::Denied(_) => CredentialOutcome::Denied,
+        RequestError::TimedOut => CredentialOutcome::Timeout,
+        _ => CredentialOutcome::Failed,
     }
 }
 

@@ -14,7 +14,8 @@ pub(super) struct RequestTarget<'a> {
     /// The name or the address, without brackets.
     host: &'a str,
     port: u16,
-    is_address: bool,
+    /// The host, if it is an address.
+    address: Option<IpAddr>,
 }
 
 /// What the rules of a grant give to a request.
@@ -35,13 +36,18 @@ impl<'a> RequestTarget<'a> {
             url,
             host,
             port: url.port_or_known_default().unwrap_or_default(),
-            is_address: host.parse::<IpAddr>().is_ok(),
+            address: host.parse().ok(),
         }
     }
 
     /// Scheme, host and port.
     pub(super) fn origin(&self) -> String {
         self.url.origin().ascii_serialization()
+    }
+
+    /// The address that the URL contains instead of a name.
+    pub(super) fn address(&self) -> Option<IpAddr> {
+        self.address
     }
 
     pub(super) fn is_tls(&self) -> bool {
@@ -55,7 +61,7 @@ impl<'a> RequestTarget<'a> {
     /// Whether a rule allows the request. A wildcard includes no addresses.
     fn is_allowed_by(&self, rule: &HostRule) -> bool {
         let mut host = self.host;
-        if self.is_address {
+        if self.address.is_some() {
             if rule.host.trim_matches(['[', ']']) != host {
                 return false;
             }

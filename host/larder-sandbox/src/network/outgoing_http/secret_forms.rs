@@ -19,10 +19,17 @@ pub(super) struct SecretForms {
 impl SecretForms {
     /// The forms of a secret that a request contains in this form.
     pub(super) fn new(secret: &str, as_sent: &str) -> Self {
-        let mut forms = vec![secret.as_bytes().to_vec(), as_sent.as_bytes().to_vec()];
-        for alphabet in [STANDARD_NO_PAD, URL_SAFE_NO_PAD] {
-            forms.extend((0..3).map(|offset| base64_form(&alphabet, secret, offset)));
-        }
+        let mut forms = all_forms(secret);
+        forms.push(as_sent.as_bytes().to_vec());
+        Self::of(forms)
+    }
+
+    /// The forms of several secrets.
+    pub(super) fn of_all<'a>(secrets: impl Iterator<Item = &'a str>) -> Self {
+        Self::of(secrets.flat_map(all_forms).collect())
+    }
+
+    fn of(mut forms: Vec<Vec<u8>>) -> Self {
         forms.sort_unstable_by(|a, b| (Reverse(a.len()), a).cmp(&(Reverse(b.len()), b)));
         forms.dedup();
         let finders = forms.iter().map(|form| Finder::new(form).into_owned());
@@ -31,9 +38,9 @@ impl SecretForms {
         }
     }
 
-    /// The length of the longest form in bytes.
+    /// The length of the longest form in bytes, or 1 if there are no forms.
     pub(super) fn longest(&self) -> usize {
-        self.finders[0].needle().len()
+        self.finders.first().map_or(1, |form| form.needle().len())
     }
 
     pub(super) fn are_in(&self, bytes: &[u8]) -> bool {
@@ -72,6 +79,15 @@ impl SecretForms {
             None => text,
         }
     }
+}
+
+/// Returns a secret as it is, and encoded with base64.
+fn all_forms(secret: &str) -> Vec<Vec<u8>> {
+    let mut forms = vec![secret.as_bytes().to_vec()];
+    for alphabet in [STANDARD_NO_PAD, URL_SAFE_NO_PAD] {
+        forms.extend((0..3).map(|offset| base64_form(&alphabet, secret, offset)));
+    }
+    forms
 }
 
 /// Returns the characters of base64 that depend only on the secret, if this number of bytes precedes it.

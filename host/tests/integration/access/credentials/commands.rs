@@ -219,3 +219,45 @@ fn check_warns_of_secrets_that_are_not_safe() {
         strict.stderr
     );
 }
+
+/// The outcome and the exit code of `larder secret test token URL`.
+fn tested(work_dir: &WorkDir, url: &str) -> (String, Option<i32>) {
+    let certificate = certificate();
+    let env = [("SSL_CERT_FILE", path_arg(&certificate))];
+    let args = format!("secret test token {url}");
+    let output = work_dir.start_with(&env, &args).wait();
+    let text = format!("{}{}", output.stdout, output.stderr);
+    assert!(!text.contains("hush"), "{text}");
+    (text, output.code)
+}
+
+#[test]
+fn a_secret_can_be_tried() {
+    let upstream = EchoServer::start_tls();
+    let work_dir = work_dir(&config(&upstream));
+    let origin = upstream.origin();
+    let (text, code) = tested(&work_dir, &upstream.url("echo"));
+    assert_eq!(
+        text,
+        format!("credentials {origin}/echo, bearer with secret token: accepted (status 200 OK)\n")
+    );
+    assert_eq!(code, Some(0));
+    assert!(upstream.take_requests()[0].contains(&format!("Bearer {SECRET}")));
+    let (text, code) = tested(&work_dir, &upstream.url("unauthorized"));
+    assert!(text.contains("refused (status 401"), "{text}");
+    assert_eq!(code, Some(1));
+    let (text, code) = tested(&work_dir, "https://elsewhere.example");
+    assert!(
+        text.contains(
+            "no provider in the configuration sends the secret `token` to https://elsewhere.example"
+        ),
+        "{text}"
+    );
+    assert_eq!(code, Some(64));
+    let unreachable = "https://127.0.0.1:1";
+    let config = config(&upstream).replace(&origin, unreachable);
+    let work_dir = work_dir.file("larder.toml", &config);
+    let (text, code) = tested(&work_dir, unreachable);
+    assert!(text.contains(": failed: "), "{text}");
+    assert_eq!(code, Some(1));
+}

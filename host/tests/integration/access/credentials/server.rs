@@ -5,10 +5,13 @@ use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use larder_model::name::Digest;
 use parking_lot::Mutex;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::{ServerConfig, ServerConnection, StreamOwned};
+use rustls::server::WebPkiClientVerifier;
+use rustls::server::danger::ClientCertVerifier;
+use rustls::{RootCertStore, ServerConfig, ServerConnection, StreamOwned};
 
 pub(super) struct EchoServer {
     scheme: &'static str,
@@ -27,6 +30,23 @@ impl EchoServer {
         Self::with("https", move |stream, requests| {
             let tls = ServerConnection::new(config.clone()).unwrap();
             answer(StreamOwned::new(tls, stream), requests)
+        })
+    }
+
+    /// Starts a server that demands a client certificate of this issuer. Its requests begin with the digest of the
+    /// certificate.
+    pub(super) fn start_for_clients(issuer: &CertificateDer<'static>) -> Self {
+        let config = tls_for_clients(issuer);
+        Self::with("https", move |stream, requests| {
+            let tls = ServerConnection::new(config.clone()).unwrap();
+            let mut stream = StreamOwned::new(tls, stream);
+            while stream.conn.is_handshaking() {
+                stream.conn.complete_io(&mut stream.sock)?;
+            }
+            let certificates = stream.conn.peer_certificates().unwrap();
+            let digest = Digest::of(&certificates[0]);
+            requests.lock().push(digest.to_string());
+            answer(stream, requests)
         })
     }
 
@@ -80,6 +100,18 @@ pub(super) fn certificate() -> PathBuf {
 }
 
 fn tls() -> Arc<ServerConfig> {
+    tls_with(WebPkiClientVerifier::no_client_auth())
+}
+
+fn tls_for_clients(issuer: &CertificateDer<'static>) -> Arc<ServerConfig> {
+    let mut roots = RootCertStore::empty();
+    roots.add(issuer.clone()).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
+    tls_with(verifier.build().unwrap())
+}
+
+fn tls_with(verifier: Arc<dyn ClientCertVerifier>) -> Arc<ServerConfig> {
     let certificate = CertificateDer::from_pem_file(certificate()).unwrap();
     let key = PrivateKeyDer::from_pem_file(folder().join("key-for-tests.pem")).unwrap();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -87,7 +119,7 @@ fn tls() -> Arc<ServerConfig> {
         .with_safe_default_protocol_versions()
         .unwrap();
     let config = config
-        .with_no_client_auth()
+        .with_client_cert_verifier(verifier)
         .with_single_cert(vec![certificate], key);
     Arc::new(config.unwrap())
 }
