@@ -47,6 +47,15 @@ pub(crate) fn oidc_provider(output: &Output) -> Result<Outcome> {
     Ok(Outcome::Passed)
 }
 
+/// Compares the official example apps with what `remote` passes on of them.
+pub(crate) fn apps(output: &Output) -> Result<Outcome> {
+    copy_sources()?;
+    let mut test = node("apps.mjs");
+    test.arg(larder()).arg(target("plugins/remote.wasm"));
+    output.run(&mut test)?;
+    Ok(Outcome::PassedWithNote(deeds(&output.contents())))
+}
+
 pub(crate) fn python(output: &Output) -> Result<Outcome> {
     let mut python = command(target("clients/venv/bin/python"));
     python

@@ -82,6 +82,7 @@ pub(crate) const STEPS: &[Step] = steps![
     Light "sign-in-2025", "official suite 0.2, the authorization of clients in 2025-11-25", ["host", "node"], conformance::sign_in_2025;
     Light "sign-in-2026", "the same in 2026-07-28", ["host", "node"], conformance::sign_in_2026;
     Light "sign-in-oidc-provider", "sign in to the server with oidc-provider, in a browser and with a device code", ["plugins", "host", "node"], clients::oidc_provider;
+    Light "apps", "the official example apps through the provider remote, judged by their own package", ["plugins", "host", "node"], clients::apps;
     Light "clients-ts-v1", "TypeScript SDK 1", ["plugins", "host", "node"], clients::ts_v1;
     Light "clients-ts-v2", "TypeScript SDK 2", ["plugins", "host", "node"], clients::ts_v2;
     Light "clients-inspector", "the command line of the MCP inspector", ["plugins", "host", "node"], clients::inspector;

@@ -23,6 +23,10 @@ pub(crate) fn tool(value: &Value) -> Option<Tool<Remote>> {
     .destructive(hint("destructiveHint", true))
     .idempotent(hint("idempotentHint", false))
     .open_world(hint("openWorldHint", true));
+    let meta = value["_meta"].as_object().cloned().unwrap_or_default();
+    for (key, json) in resources::metadata(meta) {
+        tool = tool.metadata(key, json);
+    }
     if let Some(title) = value["title"].as_str().or(hints["title"].as_str()) {
         tool = tool.title(title);
     }

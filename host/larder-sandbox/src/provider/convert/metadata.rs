@@ -79,9 +79,7 @@ fn restricted_app(
     let (restricted, removed) =
         restricted.map_err(|error| format!("metadata `{UI_KEY}` of an app: {error}"))?;
     for right in removed {
-        omissions.add(format!(
-            "an app that {right}, because `apps` does not grant it"
-        ));
+        omissions.add(format!("app {right}: `apps` does not grant this"));
     }
     Ok(restricted)
 }
