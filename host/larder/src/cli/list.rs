@@ -18,6 +18,9 @@ use larder_client::{Filter, Resource};
 of a provider is not complete, its name is printed, and the exit code is 1."
 )]
 pub(super) struct List {
+    /// List the children of this folder only, with an extension of the protocol
+    #[arg(long, value_name = "URI", conflicts_with_all = ["prefix", "kind", "mime", "provider", "text"])]
+    directory: Option<String>,
     /// The maximum number of resources
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
@@ -39,8 +42,10 @@ impl List {
             .await?;
         let filter = Filter::from(self.filter);
         let limit = self.limit.unwrap_or(usize::MAX);
-        let resources = all_items(limit, async |from| {
-            connection.client.resources(&filter, from).await
+        let client = &mut connection.client;
+        let resources = all_items(limit, async |from| match &self.directory {
+            Some(uri) => client.directory(uri, from).await,
+            None => client.resources(&filter, from).await,
         })
         .await;
         connection.end().await;

@@ -204,6 +204,13 @@ async fn the_commands_list_skills_and_problems() {
     ] {
         assert!(listed.contains(part), "{listed}");
     }
+    let folder = "list --in-process --json --directory file:///skills/document-skills/pdf";
+    let children = work_dir.larder(folder).json()["resources"].clone();
+    let names = children.as_array().unwrap().iter();
+    let names: Vec<_> = names.map(|child| child["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["LICENSE.txt", "pdf", "assets", "forms", "scripts"]);
+    let missing = work_dir.larder("list --in-process --directory file:///skills/nothing");
+    assert_ne!(missing.code, Some(0), "{}", missing.stderr);
     let checked = work_dir.larder("check");
     assert_eq!(checked.code, Some(1));
     let expected = "its name is `right`, but its folder is `wrong`";
