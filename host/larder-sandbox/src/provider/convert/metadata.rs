@@ -17,6 +17,9 @@ const TOO_MANY: &str = "metadata beyond the first 64 pairs of an item";
 const MAX_METADATA_BYTES: usize = super::MAX_ITEM_BYTES;
 const TOO_LARGE: &str = "metadata beyond the first 64 KiB of an item";
 
+/// Keys with which clients of one vendor let pages of apps request domains.
+const OTHER_APPS: [&str; 2] = ["openai/widgetCSP", "openai/widgetDomain"];
+
 /// The size of metadata in bytes.
 pub(super) fn metadata_size(pairs: &[(String, String)]) -> usize {
     pairs.iter().map(|(key, json)| pair_size(key, json)).sum()
@@ -61,6 +64,9 @@ fn value(
     if !is_metadata_key(key) {
         return Err("metadata with a reserved or invalid key");
     }
+    if OTHER_APPS.contains(&key) {
+        return Err("metadata of apps in another form than `ui`, which cannot be bounded");
+    }
     // At most `MAX_PAIRS` comparisons.
     if accepted.iter().any(|(known, _)| known == key) {
         return Err("metadata with a duplicate key");
@@ -87,6 +93,7 @@ fn restricted_app(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use larder_model::policy::Grant;
 
     #[test]
     fn metadata_is_parsed_and_reserialized() {
@@ -106,6 +113,35 @@ mod tests {
         assert_eq!(accepted, [("a", r#"{"x":1}"#)]);
         assert_eq!(omissions.summary().len(), 3);
     }
+    #[test]
+    fn the_metadata_of_apps_is_restricted() {
+        let grant = Grant::default();
+        let mut omissions = Omissions::new(&grant);
+        let pair = |key: &str, json: &str| (key.to_owned(), json.to_owned());
+        let domains = r#"{"csp":{"connectDomains":["https://a.test"]}}"#;
+        let pairs = vec![
+            pair("ui", domains),
+            pair(
+                "openai/widgetCSP",
+                r#"{"connect_domains":["https://a.test"]}"#,
+            ),
+            pair("openai/widgetDomain", r#""https://a.test""#),
+            pair("openai/outputTemplate", r#""ui://a""#),
+        ];
+        let accepted = metadata(pairs, &mut omissions);
+        let accepted: Vec<_> = accepted
+            .iter()
+            .map(|(key, json)| (key.as_str(), json.get()))
+            .collect();
+        let expected = [
+            ("ui", r#"{"csp":{}}"#),
+            ("openai/outputTemplate", r#""ui://a""#),
+        ];
+        assert_eq!(accepted, expected);
+        let domain = "app connects to https://a.test: `apps` does not grant this";
+        assert!(omissions.summary().contains(&domain.to_owned()));
+    }
+
     #[test]
     fn metadata_is_bounded() {
         let accepted = |pairs: Vec<(String, String)>| {
