@@ -225,6 +225,35 @@ async fn the_first_owner_keeps_its_uris() {
 }
 
 #[tokio::test]
+async fn only_the_first_page_of_a_long_list_is_stored() {
+    let server = TestServer::builder("echo many")
+        .page_size(1_000)
+        .start()
+        .await;
+    let stored = server
+        .reader
+        .snapshot()
+        .offers()
+        .iter()
+        .map(|offer| offer.entries.len())
+        .max();
+    assert_eq!(stored, Some(1_000));
+    let uris = server.uris().await;
+    assert_eq!(uris.len(), 100_000 + 4);
+    let mut numbers: Vec<u32> = uris
+        .iter()
+        .filter_map(|uri| uri.strip_prefix("many://")?.parse().ok())
+        .collect();
+    numbers.sort_unstable();
+    assert!(numbers.iter().copied().eq(0..100_000));
+    assert_eq!(server.text("many://99999").await, "number 99999");
+    assert_eq!(
+        server.text("many://100000").await,
+        "error: no resource at `many://100000`"
+    );
+}
+
+#[tokio::test]
 async fn completion_is_routed_by_the_template() {
     let server = TestServer::builder("echo").start().await;
     let request = |template: &str, variable: &str| CompletionRequest {
