@@ -8,6 +8,7 @@ use crate::search_index::IndexProgress;
 use crate::skill_snapshots::SkillFollower;
 use larder_model::name::{ProviderName, TeamName, Teams};
 use larder_model::resource::{Call, Caller};
+use larder_model::uri::Uri;
 use larder_provider::{Provider, SignalReceiver, signal_channel};
 use larder_runtime::drain::Drain;
 use larder_runtime::history::EventLog;
@@ -37,6 +38,18 @@ impl TestTeam {
         providers: impl IntoIterator<Item = Arc<dyn Provider>>,
         page_size: u32,
     ) -> Self {
+        Self::with_config(providers, config(page_size)).await
+    }
+
+    /// Serves the lists that these providers return now, with this configuration of the gateway.
+    ///
+    /// # Panics
+    ///
+    /// If a provider cannot be probed, or if the schema of a tool is invalid.
+    pub async fn with_config(
+        providers: impl IntoIterator<Item = Arc<dyn Provider>>,
+        config: Config,
+    ) -> Self {
         let (writer, reader) = catalog::catalog(TeamName::default_team(), 100, EventLog::default());
         let (sender, signals) = signal_channel();
         let skill_writer = writer.skill_writer();
@@ -44,7 +57,7 @@ impl TestTeam {
         let parts = TeamParts::new(reader.clone(), sender);
         let mut team = Self {
             index: parts.index.clone(),
-            gateway: Gateway::new(config(page_size), [parts], MemoryBudget::unlimited()),
+            gateway: Gateway::new(config, [parts], MemoryBudget::unlimited()),
             reader,
             signals,
             writer,
@@ -75,6 +88,11 @@ impl TestTeam {
         self.skills.update().await;
     }
 
+    /// Reports a change of the content of this URI.
+    pub fn report_update(&self, uri: &Uri) {
+        self.writer.updated(uri);
+    }
+
     /// A caller of the team without a name.
     pub fn caller() -> Caller {
         Caller {
@@ -92,7 +110,7 @@ impl TestTeam {
 }
 
 /// The configuration of a gateway with pages of this size.
-pub(crate) fn config(page_size: u32) -> Config {
+pub fn config(page_size: u32) -> Config {
     Config {
         page_size: PageSize {
             resources: page_size,

@@ -1,12 +1,13 @@
 //! An engine and a provider without WebAssembly, for tests. A provider serves texts and tools that a test defines. A
 //! test can let its calls fail or wait, and sees which calls were made.
 
+mod behaviour;
 mod engine;
+mod state;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Instant, SystemTime};
 
 use futures_util::future::BoxFuture;
 use larder_json_schema::Effort;
@@ -14,29 +15,23 @@ use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use tokio::sync::watch;
 
+pub use self::behaviour::{FakeCompleter, FakeRead, FakeReader};
 pub use self::engine::FakeEngine;
+use self::state::State;
 use super::{
-    CallError, CircuitStates, GrantSources, ListPage, ListQuery, LoadError, MAX_EFFORT,
-    OptionalInterfaces, ProbeResult, Provider, ProviderCall, ProviderFacts, ProviderParts,
-    ToolValidation, UriFilter, signal_channel,
+    CallError, CircuitStates, Fault, FaultKind, GrantSources, ListPage, ListQuery, LoadError,
+    MAX_EFFORT, OptionalInterfaces, ProbeResult, Provider, ProviderCall, ProviderFacts,
+    ProviderParts, ToolValidation, UriFilter, signal_channel,
 };
 use larder_model::input::Answer;
 use larder_model::message::{Block, BlockValue};
 use larder_model::name::{Digest, ProviderName, TeamName};
-use larder_model::policy::{Grant, Permit};
-use larder_model::resource::{
-    Body, Content, Details, Entry, Freshness, Match, ReadResult, RenderCache, Scope,
-};
+use larder_model::policy::{Grant, Permit, TimeLimit};
+use larder_model::resource::{Completion, CompletionRequest, Entry, Match, ReadResult};
 use larder_model::tool::{Hints, Tool, ToolCall, ToolName, ToolResult};
 use larder_model::uri::Uri;
 use larder_runtime::drain::Drain;
 use larder_runtime::metrics::Metrics;
-
-/// How long the lists and contents of fake providers may be reused.
-const FRESHNESS: Freshness = Freshness {
-    ttl: Duration::from_secs(60),
-    scope: Scope::Everyone,
-};
 
 /// What a fake provider serves, and how it behaves. Clones share one state, so that a test can change what a provider
 /// serves.
@@ -48,19 +43,6 @@ struct Shared {
     state: Mutex<State>,
     /// Whether calls wait.
     is_paused: watch::Sender<bool>,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    texts: BTreeMap<String, String>,
-    tools: Vec<Tool>,
-    /// Whether lists contain the versions of the texts.
-    is_versioned: bool,
-    /// Whether each read returns another text.
-    is_unstable: bool,
-    failure: Option<CallError>,
-    calls: Vec<String>,
-    running: usize,
 }
 
 impl FakeContent {
@@ -231,68 +213,6 @@ impl Drop for RunningCall<'_> {
     }
 }
 
-impl State {
-    fn entries(&self, from: usize, limit: u32) -> ListPage<Entry> {
-        let rest = self.texts.keys().skip(from);
-        let mut items: Vec<_> = rest.take(limit as usize).map(|uri| entry(uri)).collect();
-        if self.is_versioned {
-            for item in &mut items {
-                item.version = self.texts.get(item.uri.as_str()).map(|text| version(text));
-            }
-        }
-        let end = from + items.len();
-        ListPage {
-            next: (end < self.texts.len()).then(|| end.to_string()),
-            items,
-            freshness: Some(FRESHNESS),
-            ..ListPage::empty()
-        }
-    }
-
-    fn read(&self, uri: &Uri, known_version: Option<&str>) -> Result<ReadResult, CallError> {
-        let text = self.texts.get(uri.as_str()).ok_or(CallError::NotFound)?;
-        let text = if self.is_unstable {
-            format!("{text}{}", self.calls.len())
-        } else {
-            text.clone()
-        };
-        let version = version(&text);
-        if known_version == Some(&version) {
-            return Err(CallError::NotModified);
-        }
-        let content = Content {
-            uri: uri.clone(),
-            mime_type: Some("text/plain".into()),
-            body: Body::Text(text),
-            metadata: vec![],
-        };
-        Ok(ReadResult {
-            contents: Arc::new([content].into_iter().collect()),
-            version: Some(version),
-            freshness: FRESHNESS,
-            shared: false,
-        })
-    }
-}
-
-fn version(text: &str) -> String {
-    Digest::of(text.as_bytes()).to_string()
-}
-
-fn entry(uri: &str) -> Entry {
-    Entry {
-        uri: Uri::parse(uri).expect("a URI"),
-        name: uri.to_owned(),
-        title: None,
-        description: None,
-        mime_type: Some("text/plain".into()),
-        size: None,
-        version: None,
-        details: Details::default(),
-        rendered: RenderCache::default(),
-    }
-}
-
 /// A provider without WebAssembly.
 #[derive(Debug)]
 struct FakeProvider {
@@ -313,17 +233,17 @@ impl Provider for FakeProvider {
         let probe = self.content.call("probe".into(), |state| {
             let entries = state.entries(0, self.facts.grant.limits.catalog_entries);
             Ok(ProbeResult {
-                title: None,
+                title: state.title.clone(),
                 version: None,
                 summary: None,
-                instructions: None,
+                instructions: state.instructions.clone(),
                 claims: vec![],
                 entries: entries.items,
                 next_cursor: entries.next,
-                templates: vec![],
+                templates: state.templates.clone(),
                 tools: state.tools.clone(),
                 prompts: vec![],
-                freshness: FRESHNESS,
+                freshness: state.list_freshness,
                 probed_at: Instant::now(),
                 omitted: vec![],
                 setting_problems: vec![],
@@ -339,14 +259,21 @@ impl Provider for FakeProvider {
 
     fn read<'a>(
         &'a self,
-        _permit: Permit,
+        permit: Permit,
         uri: &'a Uri,
-        _matched: Option<Match>,
+        matched: Option<Match>,
         known_version: Option<String>,
         _may_return: UriFilter,
     ) -> ProviderCall<'a, ReadResult> {
         let call = format!("read {uri}");
-        let read = move |state: &State| state.read(uri, known_version.as_deref());
+        let read = move |state: &State| {
+            state.read(&FakeRead {
+                uri,
+                matched: matched.as_ref(),
+                known_version: known_version.as_deref(),
+                call: permit.call(),
+            })
+        };
         Box::pin(self.content.call(call, read))
     }
 
@@ -356,13 +283,33 @@ impl Provider for FakeProvider {
 
     fn list_for_caller(
         &self,
-        _permit: Permit,
+        permit: Permit,
         query: ListQuery,
     ) -> ProviderCall<'_, ListPage<Entry>> {
         let cursor = query.cursor.unwrap_or_default();
         let from = cursor.parse().unwrap_or_default();
         let list = move |state: &State| Ok(state.entries(from, query.limit));
-        Box::pin(self.content.call(format!("list {cursor}"), list))
+        Box::pin(async move {
+            let delay = self.content.0.state.lock().list_delay;
+            let answer = async {
+                tokio::time::sleep(delay).await;
+                self.content.call(format!("list {cursor}"), list).await
+            };
+            within(permit.time_limit(), answer).await
+        })
+    }
+
+    fn complete(
+        &self,
+        _permit: Permit,
+        request: CompletionRequest,
+    ) -> ProviderCall<'_, Completion> {
+        let call = format!("complete {}", request.variable);
+        let complete = move |state: &State| match state.completer {
+            Some(completer) => completer(request),
+            None => Ok(Completion::default()),
+        };
+        Box::pin(self.content.call(call, complete))
     }
 
     fn call_tool(
@@ -389,6 +336,24 @@ impl Provider for FakeProvider {
     }
 
     fn log_omitted(&self, _notes: &[String]) {}
+}
+
+/// Ends a call when its caller does not wait any longer, as an engine does.
+async fn within<T>(
+    limit: Option<TimeLimit>,
+    answer: impl Future<Output = Result<T, CallError>>,
+) -> Result<T, CallError> {
+    let Some(limit) = limit else {
+        return answer.await;
+    };
+    let answer = tokio::time::timeout_at(limit.until.into(), answer).await;
+    answer.unwrap_or_else(|_| {
+        Err(CallError::Fault(Fault {
+            kind: FaultKind::CallerTimeout(limit.total),
+            detail: String::new(),
+            stderr: String::new(),
+        }))
+    })
 }
 
 fn text_result(text: String) -> ToolResult {

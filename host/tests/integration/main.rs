@@ -18,7 +18,6 @@ mod protocol {
     pub(crate) mod extension;
     mod filtering;
     mod large_pages;
-    mod legacy;
     mod malformed_requests;
     pub(crate) mod many_listeners;
     mod modern;
@@ -26,7 +25,6 @@ mod protocol {
     mod resource_tools;
     mod restarts;
     mod resume;
-    mod stalled;
     pub(crate) mod stdio;
     pub(crate) mod subscriptions;
     pub(crate) mod trace_context;

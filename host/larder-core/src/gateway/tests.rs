@@ -1,4 +1,5 @@
 mod directories;
+mod lists;
 mod skills;
 
 use std::pin::pin;

@@ -9,7 +9,6 @@ use larder_model::resource::{Call, Caller, Entry, Page};
 use serde_json::json;
 
 use crate::support::harness::{SLOW_WAIT, TestServer, TestServerBuilder, anonymous_call};
-use crate::support::http_server::HttpTestServer;
 use crate::support::process::WorkDir;
 
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -48,20 +47,6 @@ async fn page(server: &TestServer, call: &Arc<Call>, cursor: Option<&str>) -> Pa
         .await
         .expect("no page in time")
         .unwrap()
-}
-
-/// The URIs of all pages, and the providers that were missing.
-async fn all(server: &TestServer, call: &Arc<Call>) -> (Vec<String>, Vec<String>) {
-    let (mut uris, mut incomplete, mut cursor) = (Vec::new(), Vec::new(), None);
-    loop {
-        let page = page(server, call, cursor.as_deref()).await;
-        uris.extend(page.items.iter().map(|entry| entry.uri.to_string()));
-        incomplete.extend(page.incomplete);
-        match page.next {
-            Some(next) => assert_ne!(cursor.replace(next), cursor, "the cursor does not change"),
-            None => return (uris, incomplete),
-        }
-    }
 }
 
 #[tokio::test]
@@ -110,79 +95,6 @@ async fn a_list_that_hangs_repeatedly_is_not_called_for_a_while() {
             .read(&call_by("ann"), &uri, None)
             .await
             .is_ok()
-    );
-}
-
-#[tokio::test]
-async fn slow_lists_keep_their_order() {
-    let own = ["personal://ann/b", "personal://ann/a"].map(ToOwned::to_owned);
-    for page_size in [100, 3] {
-        let names = names(5);
-        let builder = with_delay(&names, "echo", Duration::from_millis(20)).page_size(page_size);
-        let (uris, incomplete) = all(&builder.start().await, &call_by("ann")).await;
-        assert_eq!(
-            (&uris[4..], incomplete),
-            (&vec![own.clone(); 5].concat()[..], vec![]),
-            "{page_size}"
-        );
-    }
-}
-
-/// More providers than are called at the same time. They are too slow for two rounds in one page.
-#[tokio::test]
-async fn a_page_that_runs_out_of_time_continues_on_the_next_one() {
-    let names = names(20);
-    let server = with_delay(&names, "", Duration::from_millis(550))
-        .start()
-        .await;
-    let (uris, incomplete) = all(&server, &call_by("ann")).await;
-    // On a busy machine, some providers may be too slow.
-    assert_eq!(
-        uris.len() / 2 + incomplete.len(),
-        names.len(),
-        "{uris:?} {incomplete:?}"
-    );
-}
-
-/// The rest of a list takes longer than the providers of one page together may take.
-#[tokio::test]
-async fn the_rest_of_a_slow_list_is_not_lost() {
-    for page_size in [500, 1500] {
-        let builder = TestServer::builder("many").setting("many", "count", "2500");
-        let builder = builder
-            .setting("many", "delay_ms", "1200")
-            .page_size(page_size);
-        let builder = builder.provider("many", |grant, _| grant.limits.timeout = HOUR);
-        let (uris, incomplete) = all(&builder.start().await, &anonymous_call()).await;
-        assert_eq!((uris.len(), incomplete), (2500, vec![]), "{page_size}");
-    }
-}
-
-#[tokio::test]
-async fn a_client_is_told_what_is_missing() {
-    let http = HttpTestServer::from_builder(with_delay(&names(2), "echo", HOUR)).await;
-    let list = http.modern("resources/list", json!({})).await.json();
-    let result = &list["result"];
-    assert_eq!(
-        result["_meta"]["dev.larder/incomplete"],
-        json!(["p00", "p01"]),
-        "{list}"
-    );
-    assert_eq!(
-        (
-            result["ttlMs"].clone(),
-            result["resources"].as_array().unwrap().len()
-        ),
-        (json!(0), 4)
-    );
-    let templates = http
-        .modern("resources/templates/list", json!({}))
-        .await
-        .json();
-    assert_eq!(
-        templates["result"]["_meta"].get("dev.larder/incomplete"),
-        None,
-        "{templates}"
     );
 }
 

@@ -29,64 +29,6 @@ async fn both(http: &HttpTestServer, method: &str, params: &Value) -> [Value; 2]
 }
 
 #[tokio::test]
-async fn errors_by_kind_and_era() {
-    let http = HttpTestServer::start("echo trap_nth").await;
-    let mut results = String::new();
-    for uri in [
-        "echo://error/not-found",
-        "nobody:x",
-        "not a uri",
-        "echo://error/not-modified",
-        "echo://error/invalid",
-        "echo://error/denied",
-        "echo://error/unavailable",
-        "echo://error/failed",
-        "echo://say/%2e%2e",
-        "trap://7",
-    ] {
-        let [modern, legacy] = both(&http, "resources/read", &json!({ "uri": uri })).await;
-        assert_eq!(
-            (&modern["message"], &modern["data"]),
-            (&legacy["message"], &legacy["data"]),
-            "{uri}"
-        );
-        results += &format!(
-            "{} {} {uri} {}\n",
-            modern["code"], legacy["code"], modern["data"]
-        );
-    }
-    expect![[r#"
-        -32602 -32002 echo://error/not-found {"uri":"echo://error/not-found"}
-        -32602 -32002 nobody:x {"uri":"nobody:x"}
-        -32602 -32602 not a uri null
-        -32603 -32603 echo://error/not-modified {"kind":"failed","provider":"echo"}
-        -32602 -32602 echo://error/invalid null
-        -32603 -32603 echo://error/denied {"kind":"denied","provider":"echo"}
-        -32603 -32603 echo://error/unavailable {"kind":"unavailable","provider":"echo"}
-        -32603 -32603 echo://error/failed {"kind":"failed","provider":"echo"}
-        -32602 -32602 echo://say/%2e%2e null
-        -32603 -32603 trap://7 {"kind":"fault","provider":"trap_nth"}
-    "#]]
-    .assert_eq(&results);
-}
-
-#[tokio::test]
-async fn contents_are_the_same_in_both_eras() {
-    let http = HttpTestServer::start("echo full").await;
-    let mut results = String::new();
-    for uri in ["full://one", "echo://blob", "echo://many"] {
-        let [modern, legacy] = both(&http, "resources/read", &json!({ "uri": uri })).await;
-        assert_eq!(modern, legacy, "{uri}");
-        results += &format!("{legacy}\n");
-    }
-    expect![[r#"
-        {"contents":[{"mimeType":"text/plain","text":"one","uri":"full://one"}]}
-        {"contents":[{"blob":"AJ+Slg==","mimeType":"application/octet-stream","uri":"echo://blob"}]}
-        {"contents":[{"mimeType":"text/plain","text":"first","uri":"echo://many/1"},{"blob":"c2Vjb25k","mimeType":"text/plain","uri":"echo://many/2"},{"mimeType":"text/markdown","text":"third","uri":"echo://many"}]}
-    "#]].assert_eq(&results);
-}
-
-#[tokio::test]
 async fn completes_several_variables_in_one_segment() {
     let http = HttpTestServer::start("schema").await;
     let read = json!({ "uri": "schema://main.public/users" });
@@ -260,43 +202,4 @@ async fn progress_is_sent_only_if_there_is_a_token() {
         data: {"jsonrpc":"2.0","id":1,"result":{"contents":[{"uri":"echo://progress","mimeType":"text/plain","text":"done, cancelled: false"}]}}
 
     "#]].assert_eq(&body);
-}
-
-#[tokio::test]
-async fn instructions_of_operator_and_providers_are_joined() {
-    let http = HttpTestServer::from_builder(
-        TestServer::builder("echo full").instructions("Everything here is for cooks."),
-    )
-    .await;
-    let hello = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } });
-    let hello =
-        json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello }).to_string();
-    for response in [
-        http.modern("server/discover", json!({})).await.json(),
-        http.post(&[JSON, ACCEPT], hello).await.json(),
-    ] {
-        let instructions = response["result"]["instructions"].as_str().unwrap();
-        expect![[r#"
-            Everything here is for cooks.
-
-            Echo: Read echo://hello to see who you are.
-
-            Full: Read full://one first."#]]
-        .assert_eq(instructions);
-    }
-}
-
-#[tokio::test]
-async fn each_list_has_its_own_page_size() {
-    let http =
-        HttpTestServer::from_builder(TestServer::builder("echo full").page_sizes(2, 1)).await;
-    for (method, items, size) in [
-        ("resources/list", "resources", 2),
-        ("resources/templates/list", "resourceTemplates", 1),
-    ] {
-        for answer in both(&http, method, &json!({})).await {
-            assert_eq!(answer[items].as_array().unwrap().len(), size, "{answer}");
-            assert!(answer["nextCursor"].is_string(), "{answer}");
-        }
-    }
 }

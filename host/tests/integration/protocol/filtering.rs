@@ -6,24 +6,14 @@ use crate::support::harness::TestServer;
 use crate::support::http_server::HttpTestServer;
 
 const LIST: &str = "resources/list";
-const TEMPLATES: &str = "resources/templates/list";
 
 fn filtered(filter: &Value) -> Value {
     json!({ "_meta": filter })
 }
 
 fn items(result: &Value) -> Vec<String> {
-    let items = result["resources"]
-        .as_array()
-        .or_else(|| result["resourceTemplates"].as_array())
-        .unwrap();
-    let name = |item: &Value| {
-        item["uri"]
-            .as_str()
-            .or_else(|| item["uriTemplate"].as_str())
-            .unwrap()
-            .to_owned()
-    };
+    let items = result["resources"].as_array().unwrap();
+    let name = |item: &Value| item["uri"].as_str().unwrap().to_owned();
     items.iter().map(name).collect()
 }
 
@@ -60,123 +50,6 @@ async fn count(http: &HttpTestServer, filter: Value) -> usize {
     found.dedup();
     assert_eq!(found.len(), all, "an entry is listed twice");
     all
-}
-
-#[tokio::test]
-async fn each_filter_field() {
-    let http = HttpTestServer::start("full echo").await;
-    let full = ["full://one"];
-    for filter in [
-        json!({ "dev.larder/uriPrefix": "full:" }),
-        json!({ "dev.larder/kind": "file" }),
-        json!({ "dev.larder/mimeType": "text/*" }),
-        json!({ "dev.larder/provider": "full" }),
-        json!({ "dev.larder/text": "THE FIRST" }),
-        json!({ "dev.larder/team": "default", "dev.larder/text": "one", "dev.larder/kind": "file" }),
-    ] {
-        assert_eq!(found(&http, filter.clone()).await, full, "{filter}");
-        let session = http.session("2025-11-25").await;
-        let legacy = http.legacy(&session, LIST, filtered(&filter)).await.json();
-        assert_eq!(items(&legacy["result"]), full, "{filter}");
-    }
-    assert_eq!(
-        found(&http, json!({ "dev.larder/team": "default" }))
-            .await
-            .len(),
-        5
-    );
-    for nothing in [
-        json!({ "dev.larder/team": "other" }),
-        json!({ "dev.larder/provider": "echo", "dev.larder/kind": "file" }),
-        json!({ "dev.larder/text": "nowhere" }),
-    ] {
-        assert!(found(&http, nothing.clone()).await.is_empty(), "{nothing}");
-    }
-}
-
-#[tokio::test]
-async fn filters_templates() {
-    let http = HttpTestServer::start("filter_hints echo").await;
-    let found = async |filter: Value| -> Vec<String> {
-        all_pages(&http, TEMPLATES, filter)
-            .await
-            .iter()
-            .flat_map(items)
-            .collect()
-    };
-    assert_eq!(
-        found(json!({ "dev.larder/provider": "filter_hints" })).await,
-        ["filter-hints://book/{n}", "filter-hints://disc/{n}{?track}"]
-    );
-    assert_eq!(
-        found(json!({ "dev.larder/uriPrefix": "filter-hints://book/00" })).await,
-        ["filter-hints://book/{n}"]
-    );
-    assert_eq!(
-        found(json!({ "dev.larder/text": "TRACK" })).await,
-        ["filter-hints://disc/{n}{?track}"]
-    );
-}
-
-#[tokio::test]
-async fn rejects_an_unknown_filter_field() {
-    let http = HttpTestServer::start("echo").await;
-    for method in [LIST, TEMPLATES] {
-        let answer = http
-            .modern(method, filtered(&json!({ "dev.larder/colour": "red" })))
-            .await
-            .json();
-        let (code, message) = (
-            &answer["error"]["code"],
-            answer["error"]["message"].as_str().unwrap(),
-        );
-        assert_eq!(code, -32602);
-        assert!(
-            message.contains("`dev.larder/colour`") && message.contains("`dev.larder/uriPrefix`"),
-            "{message}"
-        );
-        let answer = http
-            .modern(method, filtered(&json!({ "dev.larder/kind": 1 })))
-            .await;
-        assert!(
-            answer.body.contains("`dev.larder/kind` must be a string"),
-            "{}",
-            answer.body
-        );
-        // Fields of other vendors are ignored.
-        let others = http
-            .modern(method, filtered(&json!({ "com.example/colour": "red" })))
-            .await;
-        assert_eq!(others.verdict(), "200 ok");
-    }
-}
-
-#[tokio::test]
-async fn a_cursor_contains_its_filter() {
-    let http =
-        HttpTestServer::from_builder(TestServer::builder("filter_hints").page_size(10)).await;
-    let filter = json!({ "dev.larder/mimeType": "image/png" });
-    let first = http.modern(LIST, filtered(&filter)).await.json()["result"].clone();
-    assert_eq!(items(&first).len(), 10);
-    let from = |filter: Value| json!({ "cursor": first["nextCursor"], "_meta": filter });
-    let (alone, same) = (
-        http.modern(LIST, from(json!({}))).await.json(),
-        http.modern(LIST, from(filter)).await.json(),
-    );
-    assert_eq!(items(&alone["result"]), items(&same["result"]));
-    assert!(
-        items(&alone["result"])
-            .iter()
-            .all(|uri| uri.starts_with("filter-hints://disc/"))
-    );
-    let other = http
-        .modern(LIST, from(json!({ "dev.larder/mimeType": "text/*" })))
-        .await;
-    assert_eq!(other.verdict(), "200 -32602");
-    assert!(other.body.contains("another filter"), "{}", other.body);
-    let unfiltered = http.modern(LIST, json!({})).await.json()["result"]["nextCursor"].clone();
-    let late = json!({ "cursor": unfiltered, "_meta": { "dev.larder/kind": "disc" } });
-    assert_eq!(http.modern(LIST, late).await.verdict(), "200 -32602");
 }
 
 #[tokio::test]

@@ -97,24 +97,6 @@ pub(crate) fn acknowledged(message: &Value) -> &Value {
     &message["params"]["notifications"]
 }
 
-#[tokio::test]
-async fn the_acknowledgement_lists_the_honoured_subscriptions() {
-    let http = HttpTestServer::start("echo").await;
-    let requested = json!({
-        "resourcesListChanged": true,
-        "toolsListChanged": true,
-        "resourceSubscriptions": ["echo://hello", "echo://say/x", "nobody:x", "not a uri"],
-    });
-    let mut events = Events::of(listen(&http, &requested)).await;
-    let first = events.next().await.unwrap();
-    let honoured = json!({
-        "resourcesListChanged": true,
-        "toolsListChanged": true,
-        "resourceSubscriptions": ["echo://hello", "echo://say/x"],
-    });
-    assert_eq!(acknowledged(&first), &honoured);
-}
-
 /// The provider decides which caller may read a resource that it does not list for everybody. Only such callers are
 /// notified of updates. A resource that does not exist yet may be watched.
 #[tokio::test]
@@ -170,63 +152,6 @@ async fn a_modern_stream_gets_updates_and_a_final_result() {
     );
     assert!(events.next().await.is_none());
     assert!(in_time);
-}
-
-#[tokio::test]
-async fn a_legacy_session_gets_updates_on_its_newest_stream() {
-    let mut http = HttpTestServer::start("echo").await;
-    http.run_reconciler();
-    let session = http.session("2025-11-25").await;
-    let get = || {
-        let request = http
-            .client
-            .get(&http.url)
-            .header("accept", "text/event-stream");
-        request.header("mcp-session-id", &session)
-    };
-    let mut old = Events::of(get()).await;
-    let mut new = Events::of(get()).await;
-    let uri = json!({ "uri": "echo://hello" });
-    assert_eq!(
-        http.legacy(&session, "resources/subscribe", uri.clone())
-            .await
-            .verdict(),
-        "200 ok"
-    );
-    http.read("echo://touch/echo://hello").await;
-    let updated = json!({
-        "jsonrpc": "2.0", "method": "notifications/resources/updated", "params": { "uri": "echo://hello" },
-    });
-    assert_eq!(new.next().await.unwrap(), updated);
-    assert!(
-        old.next().await.is_none(),
-        "each message is sent on one stream only"
-    );
-
-    // A session without subscriptions receives no update.
-    let other = http.session("2025-11-25").await;
-    let request = http
-        .client
-        .get(&http.url)
-        .header("accept", "text/event-stream");
-    let mut unsubscribed = Events::of(request.header("mcp-session-id", &other)).await;
-    http.read("echo://touch/echo://hello").await;
-    assert_eq!(new.next().await.unwrap(), updated);
-    assert_eq!(
-        http.legacy(&session, "resources/unsubscribe", uri)
-            .await
-            .verdict(),
-        "200 ok"
-    );
-    http.read("echo://touch/echo://hello").await;
-    let delete = |id: &str| {
-        http.client
-            .delete(&http.url)
-            .header("mcp-session-id", id.to_owned())
-    };
-    http.send(delete(&session)).await;
-    http.send(delete(&other)).await;
-    assert!(new.next().await.is_none() && unsubscribed.next().await.is_none());
 }
 
 #[tokio::test]
@@ -290,44 +215,4 @@ async fn sends_updates_after_a_reload_in_both_eras() {
         }
         assert_eq!(http.server.text(NOW).await, text(number));
     }
-}
-
-#[tokio::test]
-async fn an_idle_stream_gets_keep_alive_comments() {
-    let http = HttpTestServer::start("echo").await;
-    let mut response = listen(&http, &json!({ "resourcesListChanged": true }))
-        .send()
-        .await
-        .unwrap();
-    let mut text = String::new();
-    while !text.contains("\n\n:") && !text.starts_with(':') {
-        text += std::str::from_utf8(&response.chunk().await.unwrap().unwrap()).unwrap();
-    }
-}
-
-#[tokio::test]
-async fn limits_the_number_of_streams() {
-    let http = HttpTestServer::start("echo").await;
-    let requested = json!({ "resourcesListChanged": true });
-    let mut open = Vec::new();
-    for _ in 0..8 {
-        let mut events = Events::of(listen(&http, &requested)).await;
-        acknowledged(&events.next().await.unwrap());
-        open.push(events);
-    }
-    let refused = http.send(listen(&http, &requested)).await;
-    assert_ne!(refused.status, 200, "{}", refused.body);
-    // Closed streams release their permits.
-    drop(open);
-    let reopened = tokio::time::timeout(Duration::from_secs(30), async {
-        while listen(&http, &requested)
-            .send()
-            .await
-            .unwrap()
-            .status()
-            .as_u16()
-            != 200
-        {}
-    });
-    reopened.await.unwrap();
 }

@@ -108,7 +108,6 @@ pub(crate) struct TestServerBuilder {
     start_limits: Option<StartLimits>,
     providers: BTreeMap<ProviderName, ProviderConfig>,
     page_size: PageSize,
-    instructions: Option<String>,
     cache: CacheConfig,
     memory: u64,
     compiler: CompilerConfig,
@@ -265,7 +264,6 @@ impl TestServer {
             start_limits: None,
             providers: BTreeMap::new(),
             page_size: same_page_size(100),
-            instructions: None,
             cache: CacheConfig {
                 bytes: 16 << 20,
                 entries: 1_000,

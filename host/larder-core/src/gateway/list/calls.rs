@@ -6,12 +6,13 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::{Arc, OnceLock};
 use std::task::Poll;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{self, BoxStream};
 use parking_lot::Mutex;
+use tokio::time::Instant;
 
 use super::super::filter::CompiledFilter;
 use super::page::{Continuation, Room};
@@ -104,7 +105,7 @@ impl<'a> PageCalls<'a> {
         let now = Instant::now();
         let until = *self.deadline.get_or_init(|| now + PAGE_TIME);
         (until >= now + MIN_CALL_TIME).then_some(TimeLimit {
-            until,
+            until: until.into_std(),
             total: PAGE_TIME,
         })
     }

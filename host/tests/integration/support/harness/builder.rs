@@ -143,21 +143,6 @@ impl TestServerBuilder {
         self
     }
 
-    /// Sets the page size of each list.
-    pub(crate) fn page_sizes(mut self, resources: u32, templates: u32) -> Self {
-        self.page_size = PageSize {
-            resources,
-            templates,
-        };
-        self
-    }
-
-    /// Sets the operator's part of the server's instructions for models.
-    pub(crate) fn instructions(mut self, text: &str) -> Self {
-        self.instructions = Some(text.into());
-        self
-    }
-
     /// Sets the limits of the response cache.
     pub(crate) fn cache(mut self, bytes: usize, entries: usize) -> Self {
         self.cache = CacheConfig { bytes, entries };
@@ -245,7 +230,7 @@ impl TestServerBuilder {
         };
         let config = gateway::Config {
             page_size: self.page_size,
-            instructions: self.instructions,
+            instructions: None,
             cache: self.cache,
             private: false,
             shared_teams: Vec::new(),

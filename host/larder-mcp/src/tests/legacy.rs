@@ -1,21 +1,28 @@
-//! The legacy protocol (2025-11-25 and earlier) over real HTTP, with real components.
+//! Requests of the legacy protocol (2025-11-25 and earlier).
 
 use expect_test::{Expect, expect};
 use serde_json::json;
 
-use crate::support::http_server::{ACCEPT, HttpTestServer, JSON};
+use super::endpoint::{ACCEPT, JSON, TestEndpoint};
+use super::guests::{echo, full, nothing};
+use larder_provider::fake::FakeContent;
 
-async fn check(guests: &str, method: &str, params: serde_json::Value, expected: Expect) {
-    let http = HttpTestServer::start(guests).await;
-    let session = http.session("2025-11-25").await;
-    let answer = http.legacy(&session, method, params).await;
+async fn check(
+    provider: (&str, FakeContent),
+    method: &str,
+    params: serde_json::Value,
+    expected: Expect,
+) {
+    let endpoint = TestEndpoint::serve([provider]).await;
+    let session = endpoint.session("2025-11-25").await;
+    let answer = endpoint.legacy(&session, method, params).await;
     assert_eq!(answer.headers["content-type"], "application/json");
     expected.assert_eq(&format!("{} {}", answer.status, answer.body));
 }
 
 #[tokio::test]
 async fn negotiates_each_version() {
-    let http = HttpTestServer::start("echo").await;
+    let http = TestEndpoint::serve([("echo", echo())]).await;
     let mut results = String::new();
     for version in [
         "2025-11-25",
@@ -25,11 +32,7 @@ async fn negotiates_each_version() {
         "2026-07-28",
         "1.0",
     ] {
-        let params = json!({
-            "protocolVersion": version, "capabilities": {}, "clientInfo": { "name": "t", "version": "1" },
-        });
-        let body = json!({ "jsonrpc": "2.0", "id": "i", "method": "initialize", "params": params });
-        let answer = http.post(&[JSON, ACCEPT], body.to_string()).await;
+        let answer = http.initialize(version).await;
         results += &format!(
             "{version}: {} {}\n",
             answer.verdict(),
@@ -49,12 +52,8 @@ async fn negotiates_each_version() {
 
 #[tokio::test]
 async fn initialize() {
-    let http = HttpTestServer::start("echo").await;
-    let params = json!({
-        "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" },
-    });
-    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params });
-    let answer = http.post(&[JSON, ACCEPT], body.to_string()).await;
+    let http = TestEndpoint::serve([("echo", echo())]).await;
+    let answer = http.initialize("2025-11-25").await;
     expect![[r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{"resources":{"subscribe":true,"listChanged":true},"tools":{"listChanged":true},"prompts":{"listChanged":true},"completions":{},"logging":{},"extensions":{"io.modelcontextprotocol/skills":{"directoryRead":true}}},"serverInfo":{"name":"larder","version":"0.1.0","title":"Test"},"instructions":"Echo: Read echo://hello to see who you are."}}"#]].assert_eq(&answer.body);
     let id = answer.headers["mcp-session-id"].to_str().unwrap();
     assert!(
@@ -65,28 +64,28 @@ async fn initialize() {
 
 #[tokio::test]
 async fn list_has_no_modern_fields() {
-    check("full", "resources/list", json!({}), expect![[r#"200 {"jsonrpc":"2.0","id":1,"result":{"resources":[{"uri":"full://one","name":"one","title":"One","description":"the first","mimeType":"text/plain","size":3,"icons":[{"src":"https://example.com/icon.png","mimeType":"image/png","sizes":["48x48"],"theme":"dark"}],"annotations":{"audience":["user","assistant"],"priority":0.5,"lastModified":"2026-01-02T03:04:05Z"},"_meta":{"dev.larder/kind":"file","dev.larder/version":"1","example.com/colour":{"name":"blue"}}}]}}"#]]).await;
+    check(("full", full()), "resources/list", json!({}), expect![[r#"200 {"jsonrpc":"2.0","id":1,"result":{"resources":[{"uri":"full://one","name":"one","title":"One","description":"the first","mimeType":"text/plain","size":3,"icons":[{"src":"https://example.com/icon.png","mimeType":"image/png","sizes":["48x48"],"theme":"dark"}],"annotations":{"audience":["user","assistant"],"priority":0.5,"lastModified":"2026-01-02T03:04:05Z"},"_meta":{"dev.larder/kind":"file","dev.larder/version":"1","example.com/colour":{"name":"blue"}}}]}}"#]]).await;
 }
 
 #[tokio::test]
 async fn lists_templates() {
-    check("full", "resources/templates/list", json!({}), expect![[r#"200 {"jsonrpc":"2.0","id":1,"result":{"resourceTemplates":[{"uriTemplate":"full://word/{word}{?style}","name":"full://word/{word}{?style}"}]}}"#]]).await;
+    check(("full", full()), "resources/templates/list", json!({}), expect![[r#"200 {"jsonrpc":"2.0","id":1,"result":{"resourceTemplates":[{"uriTemplate":"full://word/{word}{?style}","name":"full://word/{word}{?style}"}]}}"#]]).await;
 }
 
 #[tokio::test]
 async fn reads_text() {
-    check("full", "resources/read", json!({ "uri": "full://one" }), expect![[r#"200 {"jsonrpc":"2.0","id":1,"result":{"contents":[{"uri":"full://one","mimeType":"text/plain","text":"one"}],"_meta":{"dev.larder/version":"1"}}}"#]]).await;
+    check(("full", full()), "resources/read", json!({ "uri": "full://one" }), expect![[r#"200 {"jsonrpc":"2.0","id":1,"result":{"contents":[{"uri":"full://one","mimeType":"text/plain","text":"one"}],"_meta":{"dev.larder/version":"1"}}}"#]]).await;
 }
 
 #[tokio::test]
 async fn reports_a_missing_resource() {
-    check("echo", "resources/read", json!({ "uri": "echo://nothing/here" }), expect![[r#"200 {"jsonrpc":"2.0","id":1,"error":{"code":-32002,"message":"Resource not found","data":{"uri":"echo://nothing/here"}}}"#]]).await;
+    check(("echo", echo()), "resources/read", json!({ "uri": "echo://nothing/here" }), expect![[r#"200 {"jsonrpc":"2.0","id":1,"error":{"code":-32002,"message":"Resource not found","data":{"uri":"echo://nothing/here"}}}"#]]).await;
 }
 
 #[tokio::test]
 async fn ping() {
     check(
-        "nothing",
+        ("nothing", nothing()),
         "ping",
         json!({}),
         expect![[r#"200 {"jsonrpc":"2.0","id":1,"result":{}}"#]],
@@ -97,25 +96,25 @@ async fn ping() {
 #[tokio::test]
 async fn subscribe_and_unsubscribe() {
     check(
-        "echo",
+        ("echo", echo()),
         "resources/subscribe",
         json!({ "uri": "echo://hello" }),
         expect![[r#"200 {"jsonrpc":"2.0","id":1,"result":{}}"#]],
     )
     .await;
     check(
-        "echo",
+        ("echo", echo()),
         "resources/unsubscribe",
         json!({ "uri": "echo://hello" }),
         expect![[r#"200 {"jsonrpc":"2.0","id":1,"result":{}}"#]],
     )
     .await;
-    check("echo", "resources/subscribe", json!({ "uri": "nobody:x" }), expect![[r#"200 {"jsonrpc":"2.0","id":1,"error":{"code":-32002,"message":"Resource not found","data":{"uri":"nobody:x"}}}"#]]).await;
+    check(("echo", echo()), "resources/subscribe", json!({ "uri": "nobody:x" }), expect![[r#"200 {"jsonrpc":"2.0","id":1,"error":{"code":-32002,"message":"Resource not found","data":{"uri":"nobody:x"}}}"#]]).await;
 }
 
 #[tokio::test]
 async fn rejects_unknown_methods_and_invalid_parameters() {
-    let http = HttpTestServer::start("echo").await;
+    let http = TestEndpoint::serve([("echo", echo())]).await;
     let session = http.session("2025-11-25").await;
     let mut results = String::new();
     for (method, params) in [
@@ -159,17 +158,13 @@ async fn rejects_unknown_methods_and_invalid_parameters() {
 
 #[tokio::test]
 async fn deletes_a_session() {
-    let http = HttpTestServer::start("echo").await;
+    let http = TestEndpoint::serve([("echo", echo())]).await;
     let session = http.session("2025-11-25").await;
     assert_eq!(
         http.legacy(&session, "ping", json!({})).await.verdict(),
         "200 ok"
     );
-    let delete = http
-        .client
-        .delete(&http.url)
-        .header("mcp-session-id", &session);
-    assert!((200..300).contains(&http.send(delete).await.status));
+    assert!((200..300).contains(&http.delete(&session).await));
     assert_eq!(http.legacy(&session, "ping", json!({})).await.status, 404);
     assert_eq!(
         http.legacy("never-was", "tools/list", json!({}))
@@ -177,16 +172,12 @@ async fn deletes_a_session() {
             .status,
         404
     );
-    let delete = http
-        .client
-        .delete(&http.url)
-        .header("mcp-session-id", &session);
-    assert_eq!(http.send(delete).await.status, 404);
+    assert_eq!(http.delete(&session).await, 404);
 }
 
 #[tokio::test]
 async fn limits_the_number_of_sessions() {
-    let http = HttpTestServer::start("echo").await;
+    let http = TestEndpoint::serve([("echo", echo())]).await;
     let first = http.session("2025-11-25").await;
     for _ in 0..20 {
         http.session("2025-11-25").await;
@@ -197,7 +188,7 @@ async fn limits_the_number_of_sessions() {
 
 #[tokio::test]
 async fn accepts_batches_only_in_2025_03_26() {
-    let http = HttpTestServer::start("echo").await;
+    let http = TestEndpoint::serve([("echo", echo())]).await;
     let batch = json!([
         { "jsonrpc": "2.0", "id": 1, "method": "ping" },
         { "jsonrpc": "2.0", "method": "notifications/initialized" },

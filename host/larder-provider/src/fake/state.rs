@@ -1,0 +1,137 @@
+//! What a fake provider serves, and how it behaves.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{FakeCompleter, FakeRead, FakeReader};
+use crate::{CallError, ListPage};
+use larder_model::name::Digest;
+use larder_model::resource::{
+    Body, Content, Details, Entry, Freshness, ReadResult, RenderCache, Scope, Template,
+};
+use larder_model::tool::Tool;
+use larder_model::uri::Uri;
+
+/// How long the lists and contents of fake providers may be reused.
+pub(super) const FRESHNESS: Freshness = Freshness {
+    ttl: Duration::from_secs(60),
+    scope: Scope::Everyone,
+};
+
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) title: Option<String>,
+    pub(super) instructions: Option<String>,
+    pub(super) texts: BTreeMap<String, String>,
+    /// The attributes in lists, of resources whose attributes a test defines.
+    pub(super) entries: BTreeMap<String, Entry>,
+    pub(super) templates: Vec<Template>,
+    pub(super) tools: Vec<Tool>,
+    pub(super) reader: Option<FakeReader>,
+    pub(super) completer: Option<FakeCompleter>,
+    pub(super) list_freshness: Freshness,
+    /// How long lists for callers take.
+    pub(super) list_delay: Duration,
+    /// Whether lists contain the versions of the texts.
+    pub(super) is_versioned: bool,
+    /// Whether each read returns another text.
+    pub(super) is_unstable: bool,
+    pub(super) failure: Option<CallError>,
+    pub(super) calls: Vec<String>,
+    pub(super) running: usize,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self {
+            title: None,
+            instructions: None,
+            texts: BTreeMap::new(),
+            entries: BTreeMap::new(),
+            templates: vec![],
+            tools: vec![],
+            reader: None,
+            completer: None,
+            list_freshness: FRESHNESS,
+            list_delay: Duration::ZERO,
+            is_versioned: false,
+            is_unstable: false,
+            failure: None,
+            calls: vec![],
+            running: 0,
+        }
+    }
+}
+
+impl State {
+    pub(super) fn entries(&self, from: usize, limit: u32) -> ListPage<Entry> {
+        let rest = self.texts.keys().skip(from);
+        let rest = rest.take(limit as usize);
+        let mut items: Vec<_> = rest.map(|uri| self.entry(uri)).collect();
+        if self.is_versioned {
+            for item in &mut items {
+                item.version = self.texts.get(item.uri.as_str()).map(|text| version(text));
+            }
+        }
+        let end = from + items.len();
+        ListPage {
+            next: (end < self.texts.len()).then(|| end.to_string()),
+            items,
+            freshness: Some(self.list_freshness),
+            ..ListPage::empty()
+        }
+    }
+
+    fn entry(&self, uri: &str) -> Entry {
+        let defined = self.entries.get(uri).cloned();
+        defined.unwrap_or_else(|| entry(uri))
+    }
+
+    pub(super) fn read(&self, read: &FakeRead<'_>) -> Result<ReadResult, CallError> {
+        if let Some(reader) = self.reader {
+            return reader(read);
+        }
+        let uri = read.uri;
+        let text = self.texts.get(uri.as_str()).ok_or(CallError::NotFound)?;
+        let text = if self.is_unstable {
+            format!("{text}{}", self.calls.len())
+        } else {
+            text.clone()
+        };
+        let version = version(&text);
+        if read.known_version == Some(&version) {
+            return Err(CallError::NotModified);
+        }
+        let content = Content {
+            uri: uri.clone(),
+            mime_type: Some("text/plain".into()),
+            body: Body::Text(text),
+            metadata: vec![],
+        };
+        Ok(ReadResult {
+            contents: Arc::new([content].into_iter().collect()),
+            version: Some(version),
+            freshness: FRESHNESS,
+            shared: false,
+        })
+    }
+}
+
+fn version(text: &str) -> String {
+    Digest::of(text.as_bytes()).to_string()
+}
+
+fn entry(uri: &str) -> Entry {
+    Entry {
+        uri: Uri::parse(uri).expect("a URI"),
+        name: uri.to_owned(),
+        title: None,
+        description: None,
+        mime_type: Some("text/plain".into()),
+        size: None,
+        version: None,
+        details: Details::default(),
+        rendered: RenderCache::default(),
+    }
+}
