@@ -33,11 +33,12 @@ pub use host::{set_setting, set_time_left};
 #[cfg(feature = "interactive")]
 #[doc(inline)]
 pub use interactive::{
-    APP_PAGE, Annotations, Answer, AppPage, Argument, ArgumentQuery, Block, BlockValue, Call, Declaration,
-    ElicitOutcome, EmbeddedResource, Hints, Hit, Hits, Input, InputRequest, InputRequired,
-    InputResponse, Kind, Media, Message, NoArguments, Prompt, PromptAnswer, PromptRequest,
-    PromptResult, Prompts, SearchQuery, Setting, Severity, Tool, ToolOutput, ToolResult, Tools,
-    client_log_level, client_supports, log_to_client, prompts_changed, tools_changed,
+    APP_PAGE, Annotations, Answer, AppPage, Argument, ArgumentQuery, Block, BlockValue, Call,
+    Declaration, ElicitOutcome, EmbeddedResource, Hints, Hit, Hits, Input, InputRequest,
+    InputRequired, InputResponse, Kind, Media, Message, NoArguments, Prompt, PromptAnswer,
+    PromptRequest, PromptResult, Prompts, SearchQuery, Setting, Severity, Tool, ToolOutput,
+    ToolResult, Tools, client_log_level, client_supports, log_to_client, prompts_changed,
+    tools_changed,
 };
 #[doc(inline)]
 pub use page::{Completion, EntryPage, TemplatePage, paginate, paginate_from};
