@@ -16,7 +16,7 @@ use crate::bindings::exports::larder::provider::tool_provider as wit;
 use crate::json;
 use crate::provider::omissions::Omissions;
 use larder_model::input::Answer;
-use larder_model::policy::Grant;
+use larder_model::policy::{Grant, UI_KEY};
 use larder_model::size;
 use larder_model::tool::{Hints, Tool, ToolCall, ToolName, ToolResult};
 use larder_provider::{CallError, ListPage};
@@ -102,6 +102,12 @@ fn tool(name: ToolName, item: wit::Tool, omissions: &mut Omissions<'_>) -> Resul
             .map_err(|why| omissions.add(format!("the output schema of the tool `{name}`: {why}")))
             .is_ok()
     });
+    let had_ui = item.metadata.iter().any(|(key, _)| key == UI_KEY);
+    let metadata = metadata(item.metadata, omissions);
+    if had_ui && !metadata.iter().any(|(key, _)| key == UI_KEY) {
+        // A tool for apps only would be shown to models.
+        return Err(format!("its metadata `{UI_KEY}` cannot be used"));
+    }
     Ok(Tool {
         name,
         title: title(item.title, omissions),
@@ -110,7 +116,7 @@ fn tool(name: ToolName, item: wit::Tool, omissions: &mut Omissions<'_>) -> Resul
         output_schema,
         hints: hints(item.hints),
         icons: icons(item.icons, omissions),
-        metadata: metadata(item.metadata, omissions),
+        metadata,
     })
 }
 
