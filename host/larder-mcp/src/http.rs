@@ -135,7 +135,8 @@ impl Endpoint {
             // The futures inside contain only a reference to the body.
             PATH => {
                 let served = self.serve(&head, &mut body, connection, &mut source).await;
-                let response = served.unwrap_or_else(|rejection| self.rejected(&rejection));
+                let response =
+                    served.unwrap_or_else(|rejection| self.rejection_response(&rejection));
                 cors::with_origin(response, source.origin.take())
             }
             path => match metadata_suffix(path) {
@@ -224,7 +225,7 @@ impl Endpoint {
     }
 
     /// Returns the response to a rejected request.
-    fn rejected(&self, rejection: &Rejection) -> Response {
+    fn rejection_response(&self, rejection: &Rejection) -> Response {
         match rejection {
             Rejection::Error(id, rpc_error) => error_response(id.as_ref(), rpc_error),
             Rejection::Denied(denied) => self.unauthorized(denied),
@@ -339,15 +340,14 @@ impl Endpoint {
             RequestKind::Modern(method) => {
                 // The request runs in the connection's own future, so that the guest is dropped when the
                 // client disconnects.
-                let accepted = modern::accept(request, method, context)?;
+                let mut accepted = modern::accept(request, method, context)?;
                 if accepted.wants_messages() {
                     let stream = accepted.into_stream();
                     return Ok(self
                         .respond_with_messages(&request.id, stream, head.identity)
                         .await);
                 }
-                let (_, mut work) = accepted.into_parts();
-                Ok(match work.run().await {
+                Ok(match accepted.respond().await {
                     None => cancelled(),
                     Some(response) => charged_json(&request.id, response),
                 })
