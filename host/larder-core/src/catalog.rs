@@ -31,7 +31,9 @@ pub(crate) use self::definitions::{tool_digest, tool_json};
 pub use self::header_parameters::HeaderParameter;
 use self::index::Index;
 use self::list_expiry::ListExpiry;
-pub use self::notice::{Collision, PendingApproval, RejectedComponent, WithheldTool};
+pub use self::notice::{
+    Collision, CollisionKind, PendingApproval, RejectedComponent, WithheldContent, WithheldTool,
+};
 pub use self::offer::Offer;
 pub use self::resource_tools::{ResourceArguments, ResourceTool};
 pub use self::route::Route;
@@ -58,8 +60,10 @@ pub struct Catalog {
     unavailable: Vec<UnavailableProvider>,
     /// Whether the server offers its own tools.
     has_resource_tools: bool,
-    /// Whether a provider may offer skills.
-    has_skills: bool,
+    /// Whether a provider may offer skills, or has pages that are approved.
+    has_snapshots: bool,
+    /// Whether a tool has a page.
+    has_apps: bool,
 }
 
 /// What the name of a tool stands for.
@@ -91,8 +95,8 @@ impl Catalog {
         offers.sort_by(|a, b| a.name().cmp(b.name()));
         let (index, collisions) = Index::new(&offers);
         let list_expiry = ListExpiry::new(&offers);
-        let has_skills = offers.iter().any(|offer| offer.provider.grant().skills);
-        Self {
+        let catalog = Self {
+            has_snapshots: offers.iter().any(|offer| offer.has_snapshots()),
             offers,
             rejected,
             pending_approvals,
@@ -101,8 +105,34 @@ impl Catalog {
             list_expiry,
             unavailable: Vec::new(),
             has_resource_tools: false,
-            has_skills,
+            has_apps: false,
+        };
+        catalog.with_apps()
+    }
+
+    /// Removes the tools whose page is a resource of another provider: the page would be shown with the rights of that
+    /// provider.
+    fn with_apps(mut self) -> Self {
+        let mut foreign = Vec::new();
+        for (offer, tool) in self.tools() {
+            let owner = tool.page.as_ref().and_then(|page| self.first_owner(page));
+            if let Some(owner) = owner.filter(|owner| !Arc::ptr_eq(owner, offer)) {
+                let collision = Collision {
+                    what: format!("tool {}", tool.name),
+                    owner: Some(owner.name().clone()),
+                    loser: offer.name().clone(),
+                    kind: CollisionKind::Page,
+                };
+                foreign.push((tool.clone(), collision));
+            }
         }
+        for (tool, collision) in foreign {
+            self.index.remove_tool(tool.name.as_str());
+            self.collisions.push(collision);
+        }
+        let has_apps = self.tools().any(|(_, tool)| tool.page.is_some());
+        self.has_apps = has_apps;
+        self
     }
 
     /// Adds the providers that were served before and are not served now.
@@ -129,7 +159,7 @@ impl Catalog {
                 what: format!("tool {name}"),
                 owner: None,
                 loser: offer.name().clone(),
-                is_reserved: false,
+                kind: CollisionKind::Same,
             }));
             self.index.remove_tool(name);
         }
@@ -141,9 +171,14 @@ impl Catalog {
         self.has_resource_tools
     }
 
-    /// Whether a provider may offer skills.
-    pub(crate) fn has_skills(&self) -> bool {
-        self.has_skills
+    /// Whether a provider may offer skills, or has pages that are approved.
+    pub(crate) fn has_snapshots(&self) -> bool {
+        self.has_snapshots
+    }
+
+    /// Whether a tool has a page.
+    pub(crate) fn has_apps(&self) -> bool {
+        self.has_apps
     }
 
     /// Returns the offer of the provider with this name.

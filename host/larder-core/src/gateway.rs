@@ -255,7 +255,7 @@ impl Gateway {
         let all: Vec<String> = own.into_iter().chain(of_providers).collect();
         ServerInstructions {
             instructions: (!all.is_empty()).then(|| all.join("\n\n")),
-            has_apps: view.tools().any(|(_, tool)| tool.has_page),
+            has_apps: view.teams().iter().any(|team| team.catalog.has_apps()),
             // The next reconcile pass may change the instructions, and clients are not notified of that.
             freshness: Freshness {
                 ttl: Duration::ZERO,

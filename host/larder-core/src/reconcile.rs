@@ -31,6 +31,7 @@ pub use self::approvals::{
     ApprovalScope, Approvals, ApprovalsError, Imports, PendingApprovalRecord, RejectedRequest,
     StoredState, ToolChange,
 };
+pub(crate) use self::approvals::{PinCheck, PinDecision, PinKind, Pins};
 pub use self::components::{ComponentReport, Components, RevisionRecord, RevisionState};
 pub use self::config::{Config, ConfigHandle, ProviderConfig};
 use self::desired_state::{DesiredComponents, DesiredState};
@@ -52,6 +53,7 @@ use larder_model::name::{ProviderName, TeamName};
 use larder_model::policy::QuotaUsage;
 use larder_provider::{Engine, SignalReceiver, SignalSender, signal_channel};
 use larder_runtime::drain::Drain;
+use larder_runtime::file_fingerprint::FileFingerprint;
 use larder_runtime::health::{Health, Impact};
 
 /// Limit of concurrent loads. It is above one so that a slow component does not delay the others.
@@ -113,6 +115,8 @@ pub struct Reconciler {
     health: Health,
     audit: AuditLog,
     components: Components,
+    /// The version of the approvals that the last scan found.
+    approvals: Option<FileFingerprint>,
     drain: Drain,
 }
 
@@ -158,6 +162,7 @@ impl Reconciler {
             health: Health::default(),
             audit: AuditLog::default(),
             components: Components::default(),
+            approvals: None,
             drain: parts.drain,
         }
     }
@@ -369,7 +374,8 @@ impl Reconciler {
     }
 
     fn publish(&mut self, pass: &ReconcilePass) {
-        let catalog = self.state.catalog();
+        let pending_contents = self.writer.pending_contents();
+        let catalog = self.state.catalog(pending_contents.values());
         self.writer
             .publish(if self.config_handle.has_resource_tools() {
                 catalog.with_resource_tools()
@@ -404,7 +410,7 @@ impl Reconciler {
                 approval.digest,
                 approval.lines.clone(),
             )
-            .with_tools(&approval.tools)
+            .with_definitions(&approval.tools, &approval.contents)
         });
         let pending = pending.collect();
         let served = self.state.imports();

@@ -1,7 +1,8 @@
-//! Keeps the skills of a team up to date, in the background. The files of a skill are read without a caller and kept
-//! in memory, so that each read returns the bytes of the published digest. The skills of a provider are built
-//! completely and then published in one step; on failure the old ones remain.
+//! Keeps the skills and the approved pages of a team up to date, in the background. The files of a skill and the pages
+//! are read without a caller and kept in memory, so that each read returns the bytes of the published digest. The skills
+//! and pages of a provider are built completely and then published in one step; on failure the old ones remain.
 
+mod approval;
 mod build;
 mod provider_state;
 
@@ -12,15 +13,18 @@ use std::time::{Duration, Instant};
 #[cfg(any(test, feature = "test-util"))]
 use futures_util::FutureExt as _;
 
+use self::approval::{ContentApprovals, ContentDecision};
 use self::build::{Build, Obstacle};
 use self::provider_state::ProviderState;
 use crate::catalog::{Catalog, Offer, Reader, SkillWriter, UpdateHints};
+use crate::reconcile::Approvals;
 use larder_model::name::ProviderName;
 use larder_provider::{Signal, SignalSender};
 use larder_runtime::drain::Drain;
 use larder_skills::ProviderSkills;
 
-/// Maximum size in bytes of the skills of a team, which are in memory.
+/// Maximum size in bytes of the skills and pages of a team, which are in memory. Those that wait for approval take the
+/// same again.
 const MAX_TEAM_BYTES: u64 = 64 << 20;
 /// How often a command tries to build the skills. The last attempt excludes what does not match its list.
 const MAX_ATTEMPTS: usize = 5;
@@ -34,18 +38,38 @@ pub struct SkillFollower {
     writer: SkillWriter,
     signals: SignalSender,
     drain: Drain,
+    /// None if everything is approved.
+    approvals: Option<ContentApprovals>,
     providers: BTreeMap<ProviderName, ProviderState>,
 }
 
 impl SkillFollower {
     /// Creates a follower. `signals` receives requests to refresh lists that are older than the content.
-    pub fn new(reader: Reader, writer: SkillWriter, signals: SignalSender, drain: Drain) -> Self {
+    pub fn new(
+        reader: &Reader,
+        writer: SkillWriter,
+        signals: &SignalSender,
+        drain: &Drain,
+    ) -> Self {
         Self {
-            reader,
+            reader: reader.clone(),
             writer,
-            signals,
-            drain,
+            signals: signals.clone(),
+            drain: drain.clone(),
+            approvals: None,
             providers: BTreeMap::new(),
+        }
+    }
+
+    /// From now on, skills and pages of providers in the mode `Ask` need an approval when they change.
+    pub fn with_approvals(self, approvals: Approvals) -> Self {
+        let approvals = ContentApprovals {
+            approvals,
+            drain: self.drain.clone(),
+        };
+        Self {
+            approvals: Some(approvals),
+            ..self
         }
     }
 
@@ -60,6 +84,7 @@ impl SkillFollower {
                 biased;
                 () = drain.stopping() => break,
                 hints = self.writer.next_hints() => self.take_hints(&hints),
+                () = self.writer.approvals_changed() => self.decide_again(),
                 Ok(()) = published.changed() => {}
                 () = tokio::time::sleep_until(self.next_turn().into()) => {}
             }
@@ -85,63 +110,105 @@ impl SkillFollower {
         }
     }
 
-    /// Builds the skills of each provider whose skills may have changed.
+    /// Builds the skills and pages of each provider whose skills or pages may have changed.
     pub(crate) async fn update(&mut self) {
         let catalog = self.reader.snapshot();
         self.remove_others(&catalog);
-        for offer in catalog.offers().iter().filter(|offer| offers_skills(offer)) {
+        for offer in catalog
+            .offers()
+            .iter()
+            .filter(|offer| offer.has_snapshots())
+        {
             let state = self.providers.entry(offer.name().clone()).or_default();
             state.follow(offer);
             if state.is_due() && !self.drain.is_stopping() {
-                self.update_provider(&catalog, offer).await;
+                self.build(&catalog, offer).await;
             }
+            self.publish(offer).await;
         }
     }
 
-    /// Removes the skills of providers that are not served or have no grant any more.
+    /// Decides again about what waits for approval.
+    pub(crate) fn decide_again(&mut self) {
+        for state in self.providers.values_mut() {
+            state.decide_again();
+        }
+    }
+
+    /// Removes the skills and pages of providers that have none any more, are not served or have no grant.
     fn remove_others(&mut self, catalog: &Catalog) {
-        let is_gone = |name: &ProviderName| !catalog.offer(name).is_some_and(offers_skills);
+        let has_snapshots = |offer: &Arc<Offer>| offer.has_snapshots();
+        let is_gone = |name: &ProviderName| !catalog.offer(name).is_some_and(has_snapshots);
         let published = self.reader.skills();
         let gone: BTreeSet<_> = published.providers().filter(|name| is_gone(name)).collect();
         for name in gone {
-            self.writer.publish(name, None);
+            self.writer.publish(name, None, None);
         }
         self.providers.retain(|name, _| !is_gone(name));
     }
 
-    async fn update_provider(&mut self, catalog: &Arc<Catalog>, offer: &Arc<Offer>) {
+    async fn build(&mut self, catalog: &Arc<Catalog>, offer: &Arc<Offer>) {
         let Some(state) = self.providers.get_mut(offer.name()) else {
             return;
         };
-        let published = self.reader.skills();
-        let known = published.of(offer.name());
-        if let Some(known) = known {
+        let known = state.built().cloned();
+        if let Some(known) = &known {
             state.check(offer, known).await;
         }
         if !state.is_outdated() {
             return;
         }
+        let published = self.reader.skills();
         let build = Build::new(
             catalog,
             offer,
-            known.filter(|_| state.is_same_revision()),
+            known.as_ref().filter(|_| state.is_same_revision()),
             MAX_TEAM_BYTES.saturating_sub(published.bytes_without(offer.name())),
             state.request(),
         );
-        let Some(result) = self.drain.run_until_stopping(Box::pin(build.run())).await else {
-            return;
-        };
-        match result {
-            Ok(skills) => {
-                state.succeeded();
-                log_problems(offer, &skills, known);
-                self.writer.publish(offer.name(), Some(Arc::new(skills)));
-            }
-            Err(obstacle) => {
+        match self.drain.run_until_stopping(Box::pin(build.run())).await {
+            Some(Ok(built)) => state.succeeded(Arc::new(built)),
+            Some(Err(obstacle)) => {
                 state.failed(&obstacle);
                 self.wait_for(offer, &obstacle);
             }
+            None => {}
         }
+    }
+
+    /// Publishes what is approved of the skills and pages that were built.
+    async fn publish(&mut self, offer: &Arc<Offer>) {
+        let undecided = self
+            .providers
+            .get_mut(offer.name())
+            .and_then(ProviderState::take_undecided);
+        let Some(built) = undecided else {
+            return;
+        };
+        let decision = match &self.approvals {
+            Some(approvals) => approvals.decide(offer, &built).await,
+            None => Ok(ContentDecision::default()),
+        };
+        match decision {
+            Ok(decision) => self.publish_approved(offer, &built, &decision),
+            Err(error) => {
+                tracing::error!(provider = %offer.name(), error, "cannot compare skills and pages with their approvals");
+                if let Some(state) = self.providers.get_mut(offer.name()) {
+                    state.decide_later();
+                }
+            }
+        }
+    }
+
+    fn publish_approved(&self, offer: &Offer, built: &ProviderSkills, decision: &ContentDecision) {
+        let published = self.reader.skills();
+        let nothing = Arc::default();
+        let known = published.of(offer.name()).unwrap_or(&nothing);
+        let offered = decision.offered(built, known);
+        let request = decision.request(offer, built, known);
+        log_problems(offer, &offered, known);
+        self.writer
+            .publish(offer.name(), Some(Arc::new(offered)), request);
     }
 
     fn wait_for(&self, offer: &Offer, obstacle: &Obstacle) {
@@ -175,20 +242,13 @@ impl SkillFollower {
     }
 }
 
-fn offers_skills(offer: &Arc<Offer>) -> bool {
-    offer.provider.grant().skills
-}
-
 /// Logs each problem once.
-fn log_problems(offer: &Offer, skills: &ProviderSkills, known: Option<&Arc<ProviderSkills>>) {
-    let known = known.map_or(&[][..], |known| known.problems());
+fn log_problems(offer: &Offer, skills: &ProviderSkills, known: &ProviderSkills) {
+    let known = known.problems();
     for problem in skills.problems().iter().filter(|one| !known.contains(one)) {
         let text = problem.to_string();
-        if offer
-            .provider
-            .is_first_line("a folder is not a skill", "skill", &text)
-        {
-            tracing::warn!(provider = %offer.name(), problem = text, "a folder is not a skill");
+        if offer.provider.is_first_line("not offered", "skill", &text) {
+            tracing::warn!(provider = %offer.name(), problem = text, "not offered");
         }
     }
 }

@@ -2,11 +2,15 @@
 
 use std::sync::Arc;
 
-use crate::catalog::{self, Catalog, Definitions, Offer, OfferedTool, Reader, Writer};
+use crate::catalog::{
+    self, Catalog, Definitions, Offer, OfferedTool, PendingApproval, Reader, Writer,
+};
 use crate::gateway::{CacheConfig, Config, Gateway, PageSize, TeamParts};
+use crate::reconcile::Approvals;
 use crate::search_index::IndexProgress;
 use crate::skill_snapshots::SkillFollower;
 use larder_model::name::{ProviderName, TeamName, Teams};
+use larder_model::policy::ApprovalMode;
 use larder_model::resource::{Call, Caller};
 use larder_model::uri::Uri;
 use larder_provider::{Provider, SignalReceiver, signal_channel};
@@ -26,6 +30,7 @@ pub struct TestTeam {
     pub index: IndexProgress,
     writer: Writer,
     skills: SkillFollower,
+    approval_mode: ApprovalMode,
 }
 
 impl TestTeam {
@@ -53,7 +58,7 @@ impl TestTeam {
         let (writer, reader) = catalog::catalog(TeamName::default_team(), 100, EventLog::default());
         let (sender, signals) = signal_channel();
         let skill_writer = writer.skill_writer();
-        let skills = SkillFollower::new(reader.clone(), skill_writer, sender.clone(), Drain::new());
+        let skills = SkillFollower::new(&reader, skill_writer, &sender, &Drain::new());
         let parts = TeamParts::new(reader.clone(), sender);
         let mut team = Self {
             index: parts.index.clone(),
@@ -62,6 +67,7 @@ impl TestTeam {
             signals,
             writer,
             skills,
+            approval_mode: ApprovalMode::Always,
         };
         team.serve(providers).await;
         team
@@ -75,10 +81,32 @@ impl TestTeam {
     pub async fn serve(&mut self, providers: impl IntoIterator<Item = Arc<dyn Provider>>) {
         let mut offers = Vec::new();
         for provider in providers {
-            offers.push(Arc::new(offer(provider).await));
+            let offer = offer(provider).await;
+            offers.push(Arc::new(offer.with_approval_mode(self.approval_mode)));
         }
         self.writer.publish(Catalog::new(offers, vec![], vec![]));
         self.skills.build_once().await;
+    }
+
+    /// From now on, changed skills and pages need an approval in the mode `Ask`.
+    #[must_use]
+    pub fn with_approvals(self, approval_mode: ApprovalMode, approvals: Approvals) -> Self {
+        Self {
+            approval_mode,
+            skills: self.skills.with_approvals(approvals),
+            ..self
+        }
+    }
+
+    /// The skills and pages that wait for approval, by provider.
+    pub fn pending_contents(&self) -> Vec<PendingApproval> {
+        self.writer.pending_contents().values().cloned().collect()
+    }
+
+    /// Reads the approvals again.
+    pub async fn apply_approvals(&mut self) {
+        self.skills.decide_again();
+        self.skills.update().await;
     }
 
     /// Reports that any content of this provider may have changed, and builds the skills.

@@ -26,7 +26,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 pub use self::apps::{
-    AppDomain, AppGrant, AppPermission, AppRight, UI_KEY, is_for_apps_only, names_page,
+    AppDomain, AppGrant, AppPermission, AppRight, PAGE_KEY, UI_KEY, check_page_key,
+    is_for_apps_only, is_page_type, page_of,
 };
 pub use self::ceiling::{Bounds, CappedGrant, Ceiling};
 pub use self::credential::{Credential, CredentialStore, SecretHosts, TeamCredentials};

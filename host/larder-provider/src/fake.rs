@@ -26,7 +26,7 @@ use super::{
 use larder_model::input::Answer;
 use larder_model::message::{Block, BlockValue};
 use larder_model::name::{Digest, ProviderName, TeamName};
-use larder_model::policy::{Grant, Permit, TimeLimit};
+use larder_model::policy::{Grant, Permit, TimeLimit, UI_KEY};
 use larder_model::resource::{Completion, CompletionRequest, Entry, Match, ReadResult};
 use larder_model::tool::{Hints, Tool, ToolCall, ToolName, ToolResult};
 use larder_model::uri::Uri;
@@ -91,6 +91,21 @@ impl FakeContent {
         };
         self.0.state.lock().tools.push(tool);
         self
+    }
+
+    /// Adds a tool whose results are shown by this page of an app.
+    ///
+    /// # Panics
+    ///
+    /// If the name is invalid.
+    pub fn with_page_tool(self, name: &str, page: &str) -> Self {
+        let content = self.with_tool(name, "{}");
+        let ui = format!("{{\"resourceUri\":\"{page}\"}}");
+        let ui = RawValue::from_string(ui).expect("JSON");
+        if let Some(tool) = content.0.state.lock().tools.last_mut() {
+            tool.metadata.push((UI_KEY.to_owned(), ui));
+        }
+        content
     }
 
     /// From now on, calls fail with this error.

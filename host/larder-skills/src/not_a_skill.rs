@@ -1,4 +1,4 @@
-//! Why a folder with a `SKILL.md` is not a skill, and the limits of a skill.
+//! Why a folder with a `SKILL.md` is not a skill or a page is not offered, and the limits of a skill.
 
 use super::front_matter::FrontMatterError;
 
@@ -44,7 +44,7 @@ pub enum NotASkill {
         message: String,
     },
     /// A file depends on its reader.
-    #[error("`{0}` can only be read by a caller, and skills are read without one")]
+    #[error("`{0}` can only be read by a caller, and skills and pages are read without one")]
     NeedsCaller(String),
     /// The list of the provider depends on its caller.
     #[error(
@@ -57,6 +57,9 @@ pub enum NotASkill {
     /// A file never had the state that the list of the provider says.
     #[error("`{0}` changed each time it was read")]
     Unstable(String),
+    /// An operator rejected the content.
+    #[error("an operator rejected its content")]
+    Rejected,
     /// The skills of the team need too much memory.
     #[error("the skills of the team are larger than {} MiB together", .0 >> 20)]
     NoRoom(u64),

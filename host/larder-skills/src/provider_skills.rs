@@ -1,4 +1,4 @@
-//! The skills of a provider, which are published as a whole, and those of all providers of a team.
+//! The skills and the pages of apps of a provider, which are published as a whole, and those of all providers of a team.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -9,42 +9,52 @@ use super::skill::{Skill, SkillFile};
 use larder_model::name::ProviderName;
 use larder_model::uri::Uri;
 
-/// The skills of one provider at one time.
-#[derive(Debug, Default)]
+/// The skills and the pages of one provider at one time.
+#[derive(Debug, Default, Clone)]
 pub struct ProviderSkills {
     skills: Vec<Arc<Skill>>,
+    pages: Vec<Arc<SkillFile>>,
     problems: Vec<SkillProblem>,
-    /// The files of all skills.
+    /// The pages, and the files of all skills.
     files: HashMap<Uri, Arc<SkillFile>>,
 }
 
-/// A folder that is not offered as a skill.
+/// What is not offered as a skill or as a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SkillProblem {
-    /// The URI of its `SKILL.md`.
+    /// The URI of the `SKILL.md` or of the page.
     pub uri: Uri,
-    /// Why it is not a skill.
+    /// Whether this is a page.
+    pub is_page: bool,
+    /// Why it is not offered.
     pub reason: NotASkill,
 }
 
 impl fmt::Display for SkillProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} is not a skill: {}", self.uri, self.reason)
+        let what = if self.is_page { "page" } else { "skill" };
+        write!(f, "{} is not a {what}: {}", self.uri, self.reason)
     }
 }
 
 impl ProviderSkills {
     /// Adds a skill. Skills are added in the order of their URIs.
-    pub fn add(&mut self, skill: Skill) {
+    pub fn add(&mut self, skill: Arc<Skill>) {
         let files = skill.files.iter();
         self.files
             .extend(files.map(|file| (file.uri.clone(), file.clone())));
-        self.skills.push(Arc::new(skill));
+        self.skills.push(skill);
     }
 
-    /// Adds a folder that is not a skill.
-    pub fn add_problem(&mut self, uri: Uri, reason: NotASkill) {
-        self.problems.push(SkillProblem { uri, reason });
+    /// Adds a page.
+    pub fn add_page(&mut self, page: Arc<SkillFile>) {
+        self.files.insert(page.uri.clone(), page.clone());
+        self.pages.push(page);
+    }
+
+    /// Adds something that is not offered.
+    pub fn add_problem(&mut self, problem: SkillProblem) {
+        self.problems.push(problem);
     }
 
     /// The skills, sorted by URI.
@@ -52,17 +62,32 @@ impl ProviderSkills {
         &self.skills
     }
 
-    /// The folders that are not skills.
+    /// The pages, sorted by URI.
+    pub fn pages(&self) -> &[Arc<SkillFile>] {
+        &self.pages
+    }
+
+    /// Returns the skill with this URI.
+    pub fn skill(&self, uri: &Uri) -> Option<&Arc<Skill>> {
+        self.skills.iter().find(|skill| skill.uri() == uri)
+    }
+
+    /// Returns the page with this URI.
+    pub fn page(&self, uri: &Uri) -> Option<&Arc<SkillFile>> {
+        self.pages.iter().find(|page| page.uri == *uri)
+    }
+
+    /// What is not offered.
     pub fn problems(&self) -> &[SkillProblem] {
         &self.problems
     }
 
-    /// Returns a file of a skill.
+    /// Returns a page or a file of a skill.
     pub fn file(&self, uri: &Uri) -> Option<&Arc<SkillFile>> {
         self.files.get(uri)
     }
 
-    /// All files of all skills.
+    /// All pages, and all files of all skills.
     pub fn files(&self) -> impl Iterator<Item = &Arc<SkillFile>> {
         self.files.values()
     }
@@ -87,11 +112,14 @@ impl ProviderSkills {
         files + manifests.sum::<u64>()
     }
 
-    /// Whether both have the same skills with the same files.
+    /// Whether both have the same pages, and the same skills with the same files.
     pub fn has_same_skills(&self, other: &Self) -> bool {
-        let mut pairs = self.skills.iter().zip(&other.skills);
+        let mut skills = self.skills.iter().zip(&other.skills);
+        let mut pages = self.pages.iter().zip(&other.pages);
         self.skills.len() == other.skills.len()
-            && pairs.all(|(a, b)| a.uri() == b.uri() && a.has_same_content(b))
+            && self.pages.len() == other.pages.len()
+            && skills.all(|(a, b)| a.uri() == b.uri() && a.has_same_content(b))
+            && pages.all(|(a, b)| a.has_same_content(b))
     }
 }
 

@@ -12,7 +12,7 @@ use larder_model::uri::Uri;
 /// The approximate size of a file in a manifest, without its URI.
 const FILE_SIZE: usize = 120;
 
-/// A file of a skill, with the bytes that are served.
+/// A file of a skill or a page of an app, with the bytes that are served.
 #[derive(Debug)]
 pub struct SkillFile {
     /// The URI of the file.
@@ -56,7 +56,8 @@ impl SkillFile {
         })
     }
 
-    fn text(&self) -> Option<&str> {
+    /// Returns the content, if it is text in UTF-8.
+    pub fn text(&self) -> Option<&str> {
         match &self.result.contents.first()?.body {
             Body::Text(text) => Some(text),
             Body::Blob(bytes) => std::str::from_utf8(bytes).ok(),
@@ -119,6 +120,15 @@ impl Skill {
         let files = self.files.iter();
         let files: usize = files.map(|file| FILE_SIZE + file.uri.as_str().len()).sum();
         FILE_SIZE + self.front_matter.json.get().len() + files
+    }
+
+    /// The digest of the URIs and digests of all files.
+    pub fn digest(&self) -> Digest {
+        let files = self.files.iter();
+        let lines: String = files
+            .map(|file| format!("{} {}\n", file.digest, file.uri))
+            .collect();
+        Digest::of(lines.as_bytes())
     }
 
     /// Whether both skills have the same files.

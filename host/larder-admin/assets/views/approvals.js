@@ -62,7 +62,7 @@ async function loadInto({ state, pending, rejected, part }, signal, retry) {
 
 function nothing() {
   const advice =
-    "A component that requests more than was approved waits here, and so does a tool whose definition changed.";
+    "A component that requests more than was approved waits here, and so does a tool, skill or page that changed.";
   return empty("Nothing waits for an approval", advice);
 }
 
@@ -117,7 +117,7 @@ function request(entry, reload) {
     h("h3", null, "Grants"),
     diffView(changes, `Grants of ${plain(provider)}`),
   ];
-  const toolParts = tools.length > 0 && [h("h3", null, "Tools"), tools.map(tool)];
+  const toolParts = tools.length > 0 && [h("h3", null, "Tools, skills and pages"), tools.map(tool)];
   return h(
     "article",
     { class: "card entry", data: { approval: provider } },
@@ -139,9 +139,13 @@ function tool({ name, change, before, after }) {
   );
 }
 
+/** Writes a definition as lines: the name of each member, and below it its text or JSON. */
 function pretty(definition) {
   if (definition === null || definition === undefined) return "";
-  return typeof definition === "string" ? definition : JSON.stringify(definition, null, 2);
+  if (typeof definition !== "object") return String(definition);
+  const text = (value) => (typeof value === "string" ? value : JSON.stringify(value, null, 2));
+  const members = Object.entries(definition).filter(([, value]) => value !== null);
+  return members.map(([name, value]) => `${name}:\n${text(value)}`).join("\n");
 }
 
 function decisions(entry, reload) {
@@ -202,7 +206,7 @@ function consequence({ changes = [], tools = [] }, isApproval) {
   const added = changes.filter(({ kind }) => kind === "added").length;
   const parts = [
     added > 0 && counted(added, "grant"),
-    tools.length > 0 && counted(tools.length, "tool definition"),
+    tools.length > 0 && counted(tools.length, "definition"),
   ].filter(Boolean);
   return `The component is served with what it requests: ${parts.join(" and ") || "no further grants"}.`;
 }

@@ -20,7 +20,7 @@ use crate::operator::Operator;
 use crate::response::json;
 use crate::{Admin, TeamView};
 use larder_core::audit::AuditEvent;
-use larder_core::catalog::{OfferedTool, PendingApproval, WithheldTool};
+use larder_core::catalog::{OfferedTool, PendingApproval, WithheldContent, WithheldTool};
 use larder_core::reconcile::{
     ApprovalScope, Approvals, ApprovalsError, PendingApprovalRecord, RejectedRequest,
 };
@@ -308,6 +308,7 @@ impl Request {
             unchanged,
             dropped,
             tools,
+            contents,
             since,
         } = pending;
         let changes = |kind, lines: &BTreeSet<String>| {
@@ -335,6 +336,7 @@ impl Request {
             tools: tools
                 .iter()
                 .map(|tool| ToolChange::of(tool, json))
+                .chain(contents.iter().map(ToolChange::of_content))
                 .collect(),
             rejected: None,
             record,
@@ -368,6 +370,17 @@ impl Request {
 }
 
 impl ToolChange {
+    fn of_content(withheld: &WithheldContent) -> Self {
+        let files = |json: &String| serde_json::from_str(json).ok();
+        let before = withheld.before.as_ref().and_then(files);
+        Self {
+            name: withheld.name.clone(),
+            change: if before.is_some() { "changed" } else { "added" },
+            before,
+            after: files(&withheld.after),
+        }
+    }
+
     fn of(withheld: &WithheldTool, json: fn(&OfferedTool) -> &[u8]) -> Self {
         let definition = |tool: &OfferedTool| serde_json::from_slice(json(tool)).ok();
         Self {

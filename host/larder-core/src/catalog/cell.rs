@@ -1,16 +1,17 @@
 //! The cell that holds the current catalog of a team, with its one writer and its readers.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use tokio::sync::watch as watch_channel;
+use tokio::sync::{Notify, watch as watch_channel};
 
 use super::notification_events::NotificationEvents;
 use super::seen_lists::SeenLists;
 use super::update_queue::{UpdateHints, UpdateQueue};
 use super::updates::UpdateTimes;
 use super::watch::{LastSeenLists, WatchHub};
-use super::{Catalog, ContentState, Lists, LogicalTime, Watch, WatchEvents};
+use super::{Catalog, ContentState, Lists, LogicalTime, PendingApproval, Watch, WatchEvents};
 use larder_model::name::{ProviderName, TeamName};
 use larder_model::uri::Uri;
 use larder_runtime::history::EventLog;
@@ -25,6 +26,9 @@ pub fn catalog(team: TeamName, watched_uris: usize, events: EventLog) -> (Writer
         update_queue: UpdateQueue::default(),
         skill_hints: UpdateQueue::default(),
         skills: ArcSwap::default(),
+        pending_contents: ArcSwap::default(),
+        pending_changed: Notify::new(),
+        approvals_changed: Notify::new(),
         hub: WatchHub::new(watched_uris),
         notification_events: NotificationEvents(events),
         published: watch_channel::Sender::default(),
@@ -63,6 +67,10 @@ struct CatalogCell {
     /// The same hints for the snapshots of skills.
     skill_hints: UpdateQueue,
     skills: ArcSwap<TeamSkills>,
+    /// The skills and pages that wait for approval.
+    pending_contents: ArcSwap<BTreeMap<ProviderName, PendingApproval>>,
+    pending_changed: Notify,
+    approvals_changed: Notify,
     hub: WatchHub,
     notification_events: NotificationEvents,
     /// Increases with each new catalog.
@@ -133,6 +141,21 @@ impl Writer {
         self.cell.skill_hints.provider(provider);
     }
 
+    /// Returns the skills and pages that wait for approval.
+    pub(crate) fn pending_contents(&self) -> Arc<BTreeMap<ProviderName, PendingApproval>> {
+        self.cell.pending_contents.load_full()
+    }
+
+    /// Waits until other skills or pages wait for approval. Cancel safe.
+    pub(crate) async fn pending_contents_changed(&self) {
+        self.cell.pending_changed.notified().await;
+    }
+
+    /// Reports that an operator may have approved or rejected something.
+    pub(crate) fn approvals_changed(&self) {
+        self.cell.approvals_changed.notify_one();
+    }
+
     /// Returns the writer of the skills. A catalog has only one.
     pub fn skill_writer(&self) -> SkillWriter {
         self.cell.skill_hints.collect();
@@ -156,9 +179,16 @@ pub struct SkillWriter {
 }
 
 impl SkillWriter {
-    /// Replaces the skills of a provider in one step. If skills differ, notifies the watchers of the list of resources
-    /// and of the files: a client that read a file after its first notification got the old bytes.
-    pub(crate) fn publish(&self, provider: &ProviderName, skills: Option<Arc<ProviderSkills>>) {
+    /// Replaces the skills and pages of a provider in one step, and what of them waits for approval. If they differ,
+    /// notifies the watchers of the list of resources and of the files: a client that read a file after its first
+    /// notification got the old bytes.
+    pub(crate) fn publish(
+        &self,
+        provider: &ProviderName,
+        skills: Option<Arc<ProviderSkills>>,
+        pending: Option<PendingApproval>,
+    ) {
+        self.set_pending(provider, pending);
         let before = self.cell.skills.load_full();
         let mut now = TeamSkills::clone(&before);
         now.set(provider, skills.clone());
@@ -176,9 +206,30 @@ impl SkillWriter {
         self.cell.lists_changed(Lists::RESOURCES);
     }
 
+    fn set_pending(&self, provider: &ProviderName, pending: Option<PendingApproval>) {
+        let before = self.cell.pending_contents.load_full();
+        let known = before.get(provider);
+        let pending = pending.map(|pending| pending.keep_since(known));
+        if pending.as_ref() == known {
+            return;
+        }
+        let mut now = BTreeMap::clone(&before);
+        match pending {
+            Some(pending) => now.insert(provider.clone(), pending),
+            None => now.remove(provider),
+        };
+        self.cell.pending_contents.store(Arc::new(now));
+        self.cell.pending_changed.notify_one();
+    }
+
     /// Waits for content that may have changed. For a single consumer. Cancel safe.
     pub(crate) async fn next_hints(&self) -> UpdateHints {
         self.cell.skill_hints.next().await
+    }
+
+    /// Waits until an operator may have approved or rejected something. Cancel safe.
+    pub(crate) async fn approvals_changed(&self) {
+        self.cell.approvals_changed.notified().await;
     }
 }
 

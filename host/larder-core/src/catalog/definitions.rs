@@ -8,10 +8,11 @@ use serde_json::{Value, json};
 use super::header_parameters::HeaderParameter;
 use larder_json_schema::{Effort, JsonSchema, SchemaError, pattern};
 use larder_model::name::Digest;
-use larder_model::policy::{UI_KEY, is_for_apps_only, names_page};
+use larder_model::policy::{UI_KEY, is_for_apps_only, page_of};
 use larder_model::prompt::{Argument, Prompt};
 use larder_model::resource::{Icon, Metadata, RenderCache, Theme};
 use larder_model::tool::{Hints, Tool, ToolName};
+use larder_model::uri::Uri;
 use larder_provider::{MAX_EFFORT, ToolSchemas};
 
 /// The tools and prompts of one provider that clients can use.
@@ -39,8 +40,8 @@ pub struct OfferedTool {
     pub rendered: RenderCache,
     /// The arguments that clients also send as HTTP headers.
     pub header_parameters: Vec<HeaderParameter>,
-    /// Whether the tool names the page of an app.
-    pub has_page: bool,
+    /// The page of the app that shows the results of the tool.
+    pub page: Option<Uri>,
     /// Whether only apps can call the tool, and models cannot.
     pub is_for_apps_only: bool,
     schemas: ToolSchemas,
@@ -96,9 +97,7 @@ impl OfferedTool {
         let digest = tool_digest(&tool);
         let rendered = RenderCache::default();
         let app = tool.metadata.iter().find(|(key, _)| key == UI_KEY);
-        let app = app.map(|(_, app)| &**app);
-        let has_page = app.is_some_and(names_page);
-        let is_for_apps_only = app.is_some_and(is_for_apps_only);
+        let is_for_apps_only = app.is_some_and(|(_, app)| is_for_apps_only(app));
         let schemas = ToolSchemas {
             input: Arc::new(input),
             output: output.map(Arc::new),
@@ -106,10 +105,10 @@ impl OfferedTool {
         Ok(Self {
             name,
             digest,
+            page: page_of(&tool.metadata),
             tool,
             rendered,
             header_parameters,
-            has_page,
             is_for_apps_only,
             schemas,
         })

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use super::{Collision, Offer};
+use super::{Collision, CollisionKind, Offer};
 use larder_model::uri::Uri;
 
 /// The index of an offer in the catalog, and of a template in the offer.
@@ -32,21 +32,13 @@ struct Collisions<'a> {
 
 impl Collisions<'_> {
     /// Adds a collision of the offers at these positions.
-    fn add(&mut self, what: String, owner: usize, loser: usize) {
+    fn add(&mut self, kind: CollisionKind, what: String, owner: usize, loser: usize) {
         self.all.push(Collision {
             what,
             owner: Some(self.offers[owner].name().clone()),
             loser: self.offers[loser].name().clone(),
-            is_reserved: false,
+            kind,
         });
-    }
-
-    /// Adds a collision with a name that the owner only reserves.
-    fn add_reserved(&mut self, what: String, owner: usize, loser: usize) {
-        self.add(what, owner, loser);
-        if let Some(collision) = self.all.last_mut() {
-            collision.is_reserved = true;
-        }
     }
 }
 
@@ -89,12 +81,12 @@ impl Index {
         for entry in &offer.entries {
             let owner = *self.uris.entry(entry.uri.clone()).or_insert(at);
             if owner != at {
-                collisions.add(entry.uri.to_string(), owner, at);
+                collisions.add(CollisionKind::Same, entry.uri.to_string(), owner, at);
             }
         }
         for pair in offer.entries.windows(2) {
             if pair[0].uri == pair[1].uri {
-                collisions.add(pair[0].uri.to_string(), at, at);
+                collisions.add(CollisionKind::Same, pair[0].uri.to_string(), at, at);
             }
         }
     }
@@ -103,7 +95,7 @@ impl Index {
         for (position, template) in offer.templates.iter().enumerate() {
             let text = template.uri_template.as_str();
             if let Some((owner, _)) = self.templates_by_text.get(text) {
-                collisions.add(text.to_owned(), *owner, at);
+                collisions.add(CollisionKind::Same, text.to_owned(), *owner, at);
                 continue;
             }
             let own = (at, position);
@@ -119,7 +111,12 @@ impl Index {
             let name = prompt.name.as_str().into();
             let owner = *self.prompts.entry(name).or_insert(own);
             if owner != own {
-                collisions.add(format!("prompt {}", prompt.name), owner.0, at);
+                collisions.add(
+                    CollisionKind::Same,
+                    format!("prompt {}", prompt.name),
+                    owner.0,
+                    at,
+                );
             }
         }
     }
@@ -130,9 +127,9 @@ impl Index {
             let owner = *self.tools.entry(tool.name.as_str().into()).or_insert(own);
             let what = || format!("tool {}", tool.name);
             if owner.1.is_none() {
-                collisions.add_reserved(what(), owner.0, at);
+                collisions.add(CollisionKind::Reserved, what(), owner.0, at);
             } else if owner != own {
-                collisions.add(what(), owner.0, at);
+                collisions.add(CollisionKind::Same, what(), owner.0, at);
             }
         }
         for name in &offer.definitions.reserved {
@@ -144,7 +141,7 @@ impl Index {
         self.tools.get(name).copied()
     }
 
-    /// Removes the tool with this name, because the server itself uses the name.
+    /// Removes the tool with this name, so that it is not offered.
     pub(super) fn remove_tool(&mut self, name: &str) {
         self.tools.remove(name);
     }

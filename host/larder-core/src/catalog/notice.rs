@@ -29,8 +29,21 @@ pub struct PendingApproval {
     pub dropped: BTreeSet<String>,
     /// The tools that are not offered until their definitions are approved.
     pub tools: Vec<WithheldTool>,
+    /// The skills and pages whose content is not offered until it is approved.
+    pub contents: Vec<WithheldContent>,
     /// Since when the revision waits.
     pub since: SystemTime,
+}
+
+/// A skill or a page whose content is not approved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WithheldContent {
+    /// `skill` or `page`, and the URI.
+    pub name: String,
+    /// The files that are offered, as a JSON object; none if no content was approved in this process.
+    pub before: Option<String>,
+    /// The files that are not approved.
+    pub after: String,
 }
 
 /// A tool whose definition is not approved.
@@ -76,8 +89,19 @@ pub struct Collision {
     pub owner: Option<ProviderName>,
     /// The other provider.
     pub loser: ProviderName,
-    /// Whether neither provider serves it, because the tool of the owner waits for approval.
-    pub is_reserved: bool,
+    /// How the two providers collide.
+    pub kind: CollisionKind,
+}
+
+/// How two providers collide.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum CollisionKind {
+    /// Both offer the same.
+    Same,
+    /// Neither provider serves it, because the tool of the owner waits for approval.
+    Reserved,
+    /// The tool of the other provider names a page of the owner.
+    Page,
 }
 
 impl fmt::Display for PendingApproval {
@@ -111,7 +135,7 @@ impl fmt::Display for Collision {
             what,
             owner,
             loser,
-            is_reserved,
+            kind,
         } = self;
         let Some(owner) = owner else {
             return write!(
@@ -123,16 +147,20 @@ impl fmt::Display for Collision {
         if owner == loser {
             return write!(f, "`{owner}` lists `{what}` twice; the first one is served");
         }
-        if *is_reserved {
-            return write!(
+        match kind {
+            CollisionKind::Same => write!(
+                f,
+                "`{what}` is offered by both `{owner}` and `{loser}`; it is served from `{owner}`"
+            ),
+            CollisionKind::Reserved => write!(
                 f,
                 "`{what}` of `{loser}` is not offered: `{owner}` has a tool of this name that waits for approval"
-            );
+            ),
+            CollisionKind::Page => write!(
+                f,
+                "`{what}` of `{loser}` is not offered: its page is a resource of `{owner}`"
+            ),
         }
-        write!(
-            f,
-            "`{what}` is offered by both `{owner}` and `{loser}`; it is served from `{owner}`"
-        )
     }
 }
 
@@ -141,7 +169,7 @@ impl Collision {
     pub fn summarize(collisions: &[Self]) -> Vec<String> {
         let mut pairs = BTreeMap::<_, Vec<_>>::new();
         for collision in collisions {
-            let pair = (&collision.owner, &collision.loser, collision.is_reserved);
+            let pair = (&collision.owner, &collision.loser, collision.kind);
             pairs.entry(pair).or_default().push(collision);
         }
         let sentences = pairs
@@ -160,7 +188,7 @@ impl Collision {
                 what,
                 owner,
                 loser,
-                is_reserved,
+                kind,
             },
             count,
         ) = match collisions {
@@ -179,16 +207,19 @@ impl Collision {
                 "`{owner}` lists {count} URIs twice, such as `{what}`; the first ones are served"
             );
         }
-        if *is_reserved {
-            return format!(
-                "{count} tools of `{loser}`, such as `{what}`, are not offered: `{owner}` has tools of these names that \
-                 wait for approval"
-            );
+        match kind {
+            CollisionKind::Same => format!(
+                "{count} URIs and templates, such as `{what}`, are offered by both `{owner}` and `{loser}`; \
+                 they are served from `{owner}`"
+            ),
+            CollisionKind::Reserved => format!(
+                "{count} tools of `{loser}`, such as `{what}`, are not offered: `{owner}` has tools of these names \
+                 that wait for approval"
+            ),
+            CollisionKind::Page => format!(
+                "{count} tools of `{loser}`, such as `{what}`, are not offered: their pages are resources of `{owner}`"
+            ),
         }
-        format!(
-            "{count} URIs and templates, such as `{what}`, are offered by both `{owner}` and `{loser}`; \
-             they are served from `{owner}`"
-        )
     }
 }
 
@@ -222,6 +253,7 @@ impl PendingApproval {
             unchanged: BTreeSet::new(),
             dropped: BTreeSet::new(),
             tools: Vec::new(),
+            contents: Vec::new(),
             since: SystemTime::now(),
         }
     }
@@ -284,7 +316,7 @@ mod tests {
             what: format!("x:{n}"),
             owner: Some(name(owner)),
             loser: name(loser),
-            is_reserved: false,
+            kind: CollisionKind::Same,
         };
         (0..count).map(collision).collect()
     }

@@ -12,14 +12,19 @@ use super::index::PrefixMap;
 use super::list_digest::list_digest;
 use super::list_expiry::Expiry;
 use larder_model::name::{Digest, ProviderName};
+use larder_model::policy::{ApprovalMode, is_page_type};
 use larder_model::resource::{Entry, Freshness, Scope, Template};
 use larder_model::settings::Problem;
+use larder_model::uri::Uri;
 use larder_provider::{ProbeResult, Provider};
 
 /// The shortest time between two refreshes of a list, also if the time to live is shorter.
 const MIN_REFRESH_INTERVAL: Duration = Duration::from_secs(1);
 /// After this time without a new list, a refresh is requested again. A refresh takes less time under the usual limits.
 const REFRESH_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Maximum number of pages of one provider that can be approved. The tools come first.
+const MAX_PAGES: usize = 256;
 
 /// One provider's part of the catalog.
 #[derive(Debug)]
@@ -52,6 +57,10 @@ pub struct Offer {
     pub generation: u64,
     /// The operator's priority, for two providers of the same generation.
     pub priority: i32,
+    /// Whether skills and pages that changed wait for an approval.
+    pub approval_mode: ApprovalMode,
+    /// The URIs of the pages of apps that tools name or that are listed, up to a limit.
+    pub(crate) pages: BTreeSet<Uri>,
     /// The digest of everything that lists show of this offer.
     pub(crate) list_digest: Digest,
     freshness: Freshness,
@@ -84,6 +93,8 @@ impl Offer {
             mean_entry_bytes: mean_bytes(&entries),
             templates_by_prefix: by_prefix(&templates),
             schemes: schemes(&entries),
+            pages: pages(&entries, &definitions),
+            approval_mode: ApprovalMode::Always,
             list_digest: list_digest(&entries, &templates, is_partial, probed.freshness.scope),
             provider,
             title: probed.title,
@@ -103,6 +114,24 @@ impl Offer {
             probed_at: probed.probed_at,
             refresh_requested: Mutex::default(),
         }
+    }
+
+    /// From now on, changed skills and pages wait for an approval in the mode `Ask`.
+    pub(crate) fn with_approval_mode(self, approval_mode: ApprovalMode) -> Self {
+        Self {
+            approval_mode,
+            ..self
+        }
+    }
+
+    /// Whether clients read its pages from approved snapshots.
+    pub(crate) fn has_approved_pages(&self) -> bool {
+        self.approval_mode == ApprovalMode::Ask && !self.pages.is_empty()
+    }
+
+    /// Whether clients read something of it from snapshots.
+    pub(crate) fn has_snapshots(&self) -> bool {
+        self.provider.grant().skills || self.has_approved_pages()
     }
 
     /// Returns the provider's name.
@@ -198,6 +227,16 @@ fn schemes(entries: &[Arc<Entry>]) -> BTreeSet<String> {
         .iter()
         .map(|entry| entry.uri.scheme().to_ascii_lowercase())
         .collect()
+}
+
+fn pages(entries: &[Arc<Entry>], definitions: &Definitions) -> BTreeSet<Uri> {
+    let tools = definitions.tools.iter();
+    let named = tools.filter_map(|tool| tool.page.as_ref());
+    let listed = entries
+        .iter()
+        .filter(|entry| entry.mime_type.as_deref().is_some_and(is_page_type));
+    let all = named.chain(listed.map(|entry| &entry.uri));
+    all.take(MAX_PAGES).cloned().collect()
 }
 
 fn by_prefix(templates: &[Arc<Template>]) -> PrefixMap<usize> {

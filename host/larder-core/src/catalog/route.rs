@@ -45,6 +45,15 @@ impl Catalog {
             .chain(others)
     }
 
+    /// Returns the offer that a read of this URI tries first, without guesses.
+    pub(crate) fn first_owner(&self, uri: &Uri) -> Option<&Arc<Offer>> {
+        let exact = self.by_uri(uri.as_str());
+        exact.or_else(|| match self.other_routes(uri).into_iter().next()? {
+            Route::Listed(offer) | Route::Matched(offer, _) | Route::Claimed(offer) => Some(offer),
+            Route::Refused(_) => None,
+        })
+    }
+
     fn other_routes<'a>(&'a self, uri: &Uri) -> Vec<Route<'a>> {
         let exact = self.by_uri(uri.as_str());
         let mut seen: Vec<_> = exact.into_iter().map(|offer| offer.name()).collect();

@@ -11,7 +11,7 @@ use super::cache::{CacheMode, CacheRequest, ReadTime};
 use super::view::{TeamCatalog, View};
 use super::{Error, Gateway};
 use crate::catalog::{Offer, Route};
-use larder_model::policy::{Permit, TimeLimit};
+use larder_model::policy::{ApprovalMode, Permit, TimeLimit, is_page_type};
 use larder_model::resource::{Call, Entry, Match, ReadResult};
 use larder_model::uri::Uri;
 use larder_provider::{CallError, UriFilter};
@@ -230,8 +230,33 @@ impl TeamCatalog {
         if known_version.is_some() && result.version.as_deref() == known_version {
             return Err(CallError::NotModified);
         }
+        if offer.approval_mode == ApprovalMode::Ask {
+            self.check_no_page(offer, uri, &result)?;
+        }
         offer.provider.charge_bytes(result.wire_size());
         Ok(result)
+    }
+
+    /// Fails if a content may be shown as the page of an app: only approved snapshots of pages are.
+    fn check_no_page(
+        &self,
+        offer: &Offer,
+        uri: &Uri,
+        result: &ReadResult,
+    ) -> Result<(), CallError> {
+        let mut types = result.contents.iter().map(|content| &content.mime_type);
+        let is_page = |mime_type: &Option<String>| mime_type.as_deref().is_some_and(is_page_type);
+        if !offer.pages.contains(uri) && !types.any(is_page) {
+            return Ok(());
+        }
+        let snapshots = self.skills.as_ref();
+        let is_compared = snapshots.is_some_and(|all| all.of(offer.name()).is_some());
+        if offer.pages.contains(uri) && !is_compared {
+            let why = "the page was not compared with its approval yet: try again in a moment";
+            return Err(CallError::Unavailable(why.to_owned()));
+        }
+        let why = "a page of an app must be listed or named by a tool, and be approved: see `larder approve` and `larder status`";
+        Err(CallError::Refused(why.to_owned()))
     }
 
     /// Whether the provider may return a content, if this URI was requested.

@@ -112,10 +112,7 @@ impl View {
     pub(super) fn skill_file(&self, uri: &Uri) -> Option<(&Arc<Offer>, &Arc<SkillFile>)> {
         let of_teams = self.teams().iter().map(|team| team.skill_file(uri));
         let (at, found) = of_teams.enumerate().find(|(_, found)| found.is_some())?;
-        let is_covered = self.teams()[..at]
-            .iter()
-            .any(|team| team.catalog.covers(uri, &mut 0));
-        found.filter(|_| !is_covered)
+        found.filter(|_| !self.is_covered_before(at, uri))
     }
 
     /// Returns the entry of the skill whose `SKILL.md` has this URI.
@@ -145,6 +142,13 @@ impl TeamCatalog {
         })
     }
 
+    /// Whether a read of a page tries this provider first, so that its snapshot is the page.
+    fn has_approved_page(&self, offer: &Arc<Offer>, uri: &Uri) -> bool {
+        let owner = self.catalog.first_owner(uri);
+        offer.has_approved_pages() && owner.is_none_or(|owner| Arc::ptr_eq(owner, offer))
+    }
+
+    /// Returns the file of a skill or the page with this URI.
     fn skill_file(&self, uri: &Uri) -> Option<(&Arc<Offer>, &Arc<SkillFile>)> {
         let owner = self.catalog.by_uri(uri.as_str());
         let mut found = self.skills.as_ref()?.files(uri).filter_map(|(name, file)| {
@@ -152,7 +156,12 @@ impl TeamCatalog {
             Some((offer, file))
         });
         found.find(|(offer, _)| {
-            offer.provider.grant().skills && owner.is_none_or(|owner| Arc::ptr_eq(owner, offer))
+            let is_owner = || owner.is_none_or(|owner| Arc::ptr_eq(owner, offer));
+            if offer.pages.contains(uri) {
+                self.has_approved_page(offer, uri)
+            } else {
+                offer.provider.grant().skills && is_owner()
+            }
         })
     }
 }

@@ -1,5 +1,6 @@
 mod directories;
 mod lists;
+mod pins;
 mod skills;
 
 use std::pin::pin;

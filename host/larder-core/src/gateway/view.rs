@@ -29,7 +29,7 @@ pub(super) struct View {
 pub(super) struct TeamCatalog {
     pub(super) state: Arc<TeamState>,
     pub(super) catalog: Arc<Catalog>,
-    /// None if no provider of the team may offer skills.
+    /// None if no provider of the team has snapshots.
     pub(super) skills: Option<Arc<TeamSkills>>,
 }
 
@@ -58,7 +58,7 @@ impl Gateway {
             let catalog = state.reader.snapshot();
             TeamCatalog {
                 state: state.clone(),
-                skills: catalog.has_skills().then(|| state.reader.skills()),
+                skills: catalog.has_snapshots().then(|| state.reader.skills()),
                 catalog,
             }
         });
@@ -146,10 +146,7 @@ impl View {
             .map(|team| team.catalog.by_uri(uri.as_str()))
             .enumerate();
         let (at, offer) = listed.find_map(|(at, offer)| Some((at, offer?)))?;
-        let is_covered = self.teams[..at]
-            .iter()
-            .any(|team| team.catalog.covers(uri, &mut 0));
-        (!is_covered).then_some(offer)
+        (!self.is_covered_before(at, uri)).then_some(offer)
     }
 
     /// Returns the offer that owns this template, and the index of the template. The first team that has the template
@@ -169,12 +166,26 @@ impl View {
     }
 
     /// Returns the tool with this name and its offer. The tool is from the first team that has the name; none if the
-    /// tool of that team waits for approval.
+    /// tool of that team waits for approval, or if its page is read from an earlier team.
     pub(super) fn tool(&self, name: &str) -> Option<(&Arc<Offer>, &Arc<OfferedTool>)> {
-        self.teams
+        let mut named = self
+            .teams
             .iter()
-            .find_map(|team| team.catalog.named_tool(name))?
-            .offered()
+            .map(|team| team.catalog.named_tool(name))
+            .enumerate();
+        let (at, tool) = named.find_map(|(at, tool)| Some((at, tool?)))?;
+        let (offer, tool) = tool.offered()?;
+        let is_own = |page| !self.is_covered_before(at, page);
+        tool.page
+            .as_ref()
+            .is_none_or(is_own)
+            .then_some((offer, tool))
+    }
+
+    /// Whether a team before this position is asked first for a URI.
+    pub(super) fn is_covered_before(&self, at: usize, uri: &Uri) -> bool {
+        let mut earlier = self.teams[..at].iter();
+        earlier.any(|team| team.catalog.covers(uri, &mut 0))
     }
 
     /// Returns the prompt with this name and its offer. The prompt is from the first team that has one with this name;

@@ -10,10 +10,10 @@
 //! bypass an approval.
 
 mod keys;
+mod pins;
 mod rejections;
 mod store;
 mod tool_change;
-mod tool_pins;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -24,11 +24,11 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 pub use self::keys::StoredState;
+pub(crate) use self::pins::{PinCheck, PinDecision, PinKind, Pins};
 pub use self::rejections::RejectedRequest;
 use self::store::JsonStore;
 pub use self::tool_change::ToolChange;
-pub(in crate::reconcile) use self::tool_pins::ToolPins;
-use crate::catalog::{OfferRecord, WithheldTool};
+use crate::catalog::{OfferRecord, WithheldContent, WithheldTool};
 use larder_model::name::{Digest, ProviderName, TeamName};
 use larder_model::state_key::StateKey;
 use larder_runtime::private_files::FileTrustError;
@@ -62,7 +62,7 @@ pub enum ApprovalsError {
         why: FileTrustError,
     },
     /// The file contains the pins of too many providers.
-    #[error("{} has the tools of {MAX_REMEMBERED_PROVIDERS} providers of team {team}: remove those that do not exist", path.display())]
+    #[error("{} has the pins of {MAX_REMEMBERED_PROVIDERS} providers of team {team}: remove those that do not exist", path.display())]
     Full {
         /// The file.
         path: PathBuf,
@@ -90,7 +90,7 @@ pub struct PendingApprovalRecord {
     pub digest: String,
     /// The grant request lines that are not approved.
     pub lines: BTreeSet<String>,
-    /// The tools whose definitions are among the lines, for people.
+    /// The tools, skills and pages whose definitions or contents are among the lines, for people.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<ToolChange>,
 }
@@ -112,10 +112,14 @@ impl PendingApprovalRecord {
         }
     }
 
-    /// Adds the definitions of the tools that wait.
-    pub(crate) fn with_tools(self, withheld: &[WithheldTool]) -> Self {
+    /// Adds the definitions of the tools and the contents that wait.
+    pub(crate) fn with_definitions(
+        self,
+        tools: &[WithheldTool],
+        contents: &[WithheldContent],
+    ) -> Self {
         Self {
-            tools: ToolChange::all(withheld),
+            tools: ToolChange::all(tools, contents),
             ..self
         }
     }

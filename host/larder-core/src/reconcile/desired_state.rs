@@ -70,6 +70,8 @@ pub(super) struct DesiredComponents {
     pub(super) names: BTreeSet<String>,
     /// The names whose source cannot be read. Their components stay as they are.
     pub(super) unknown: BTreeSet<String>,
+    /// Fingerprint of the approvals file.
+    pub(super) approvals: Option<FileFingerprint>,
     /// New artifacts that wait for approval, as their sources report.
     pub(super) pending_approvals: Vec<PendingApproval>,
     /// When to scan again, because artifacts are still changing.
@@ -154,6 +156,7 @@ impl DesiredState {
             desired.components.extend(components);
         }
         desired.names = names.into_set();
+        desired.approvals = approvals;
         desired
     }
 

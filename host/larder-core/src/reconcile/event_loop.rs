@@ -40,6 +40,7 @@ impl Reconciler {
                     LoadEvent::Ended(result) => self.charge_cpu_time(|this| this.load_finished(*result)),
                 },
                 () = self.state_writer.finished() => {}
+                () = self.writer.pending_contents_changed() => self.publish_pending_contents(),
                 // This branch precedes the scan result: a source that does not respond must not delay list
                 // refreshes.
                 () = tokio::time::sleep_until(next_list_refresh) => self.refresh_due_lists(),
@@ -78,6 +79,10 @@ impl Reconciler {
         let mut pass = ReconcilePass::default();
         let succeeded = desired.source_error.is_none();
         let withdraw_after = desired.withdraw_after;
+        if self.approvals != desired.approvals {
+            self.approvals = desired.approvals;
+            self.writer.approvals_changed();
+        }
         let rescan_after = self
             .compare(desired, &mut pass)
             .into_iter()
@@ -135,6 +140,25 @@ impl Reconciler {
             ..ReconcilePass::default()
         }
         .log();
+    }
+
+    /// Publishes which skills and pages wait for approval, and reports those that did not wait before.
+    fn publish_pending_contents(&mut self) {
+        let before = self.writer.current();
+        let contents = self.writer.pending_contents();
+        let mut new = Vec::new();
+        for pending in contents.values() {
+            if !before.pending_approvals().contains(pending) {
+                new.push(pending.clone());
+            }
+        }
+        let pass = ReconcilePass {
+            pending_approvals: new,
+            ..ReconcilePass::default()
+        };
+        self.publish(&pass);
+        self.persist_state();
+        pass.log();
     }
 
     /// Returns the collisions that the catalog did not have before.

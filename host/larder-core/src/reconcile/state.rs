@@ -387,7 +387,11 @@ impl State {
             .collect()
     }
 
-    pub(super) fn catalog(&self) -> Catalog {
+    /// Returns the catalog, with the skills and pages that wait for approval.
+    pub(super) fn catalog<'a>(
+        &self,
+        pending_contents: impl Iterator<Item = &'a PendingApproval>,
+    ) -> Catalog {
         let components = || self.components.values();
         let offers =
             components().filter_map(|component| Some(component.serving.as_ref()?.offer.clone()));
@@ -399,6 +403,7 @@ impl State {
         let withheld = withheld.filter(PendingApproval::is_pending);
         let pending = pending
             .chain(withheld)
+            .chain(pending_contents.cloned())
             .chain(self.pending_artifacts.iter().cloned());
         let catalog = Catalog::new(offers.collect(), rejected.collect(), pending.collect());
         catalog.with_unavailable(self.unavailable())

@@ -1,4 +1,4 @@
-//! Builds the skills of one provider from its list and its files.
+//! Builds the skills of one provider from its list and its files, and reads the pages of its apps.
 //!
 //! All skills are built from one list. A file with a version in the list must have that version when it is read. Files
 //! without one are read twice. So the files of a skill are from the same time.
@@ -13,7 +13,9 @@ use crate::host_reads;
 use larder_model::resource::Entry;
 use larder_model::uri::Uri;
 use larder_provider::CallError;
-use larder_skills::{NotASkill, ProviderSkills, Skill, SkillFile, SkillFolder, skill_folders};
+use larder_skills::{
+    NotASkill, ProviderSkills, Skill, SkillFile, SkillFolder, SkillProblem, skill_folders,
+};
 
 /// What a build has to do.
 #[derive(Debug)]
@@ -100,16 +102,32 @@ impl<'a> Build<'a> {
     pub(super) async fn run(mut self) -> Result<ProviderSkills, Obstacle> {
         let mut built = ProviderSkills::default();
         let offer = self.offer;
-        for folder in skill_folders(&offer.entries) {
-            match self.skill(&folder).await {
-                Ok(skill) => built.add(skill),
-                Err(Failure::NotASkill(reason)) => {
-                    built.add_problem(folder.skill_md.uri.clone(), reason)
-                }
-                Err(Failure::Obstacle(obstacle)) => return Err(obstacle),
+        let has_skills = offer.provider.grant().skills;
+        for folder in skill_folders(&offer.entries).filter(|_| has_skills) {
+            let uri = &folder.skill_md.uri;
+            let skill = self.skill(&folder).await.map(Arc::new);
+            if let Some(skill) = unless_problem(skill, uri, false, &mut built)? {
+                built.add(skill);
+            }
+        }
+        for uri in offer.pages.iter().filter(|_| offer.has_approved_pages()) {
+            let page = self.page(uri).await;
+            if let Some(page) = unless_problem(page, uri, true, &mut built)? {
+                built.add_page(page);
             }
         }
         Ok(built)
+    }
+
+    /// Reads a page. The metadata of its content is restricted in each read, so only its HTML is compared.
+    async fn page(&mut self, uri: &Uri) -> Result<Arc<SkillFile>, Failure> {
+        let known = self.known.and_then(|known| known.page(uri));
+        let page = self.read_unlisted(uri, known).await?;
+        self.left = self
+            .left
+            .checked_sub(page.size)
+            .ok_or(NotASkill::NoRoom(self.room))?;
+        Ok(page)
     }
 
     async fn skill(&mut self, folder: &SkillFolder<'_>) -> Result<Skill, Failure> {
@@ -175,6 +193,20 @@ impl<'a> Build<'a> {
         known: Option<&Arc<SkillFile>>,
     ) -> Result<Arc<SkillFile>, Failure> {
         let uri = &entry.uri;
+        let file = self.read_unlisted(uri, known).await?;
+        let versions = entry.version.as_ref().zip(file.result.version.as_ref());
+        if versions.is_some_and(|(listed, read)| listed != read) {
+            return Err(self.changing(uri));
+        }
+        Ok(file)
+    }
+
+    /// Reads a file without a comparison with its entry.
+    async fn read_unlisted(
+        &self,
+        uri: &Uri,
+        known: Option<&Arc<SkillFile>>,
+    ) -> Result<Arc<SkillFile>, Failure> {
         let known_version = known.and_then(|known| known.result.version.clone());
         let result = host_reads::read(self.catalog, self.offer, uri, known_version).await;
         let file = match (result, known) {
@@ -185,10 +217,6 @@ impl<'a> Build<'a> {
             (Ok(result), _) => Arc::new(SkillFile::new(uri.clone(), result)?),
             (Err(error), _) => return Err(self.failure(uri, error)),
         };
-        let versions = entry.version.as_ref().zip(file.result.version.as_ref());
-        if versions.is_some_and(|(listed, read)| listed != read) {
-            return Err(self.changing(uri));
-        }
         Ok(file)
     }
 
@@ -232,5 +260,26 @@ impl<'a> Build<'a> {
             }
         }
         Ok(())
+    }
+}
+
+/// Adds the reason why something is not offered to the problems. Fails if nothing can be built now.
+fn unless_problem<T>(
+    result: Result<T, Failure>,
+    uri: &Uri,
+    is_page: bool,
+    built: &mut ProviderSkills,
+) -> Result<Option<T>, Obstacle> {
+    match result {
+        Ok(offered) => Ok(Some(offered)),
+        Err(Failure::Obstacle(obstacle)) => Err(obstacle),
+        Err(Failure::NotASkill(reason)) => {
+            built.add_problem(SkillProblem {
+                uri: uri.clone(),
+                is_page,
+                reason,
+            });
+            Ok(None)
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! When the skills of a provider are built again.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::build::{BuildRequest, Obstacle};
@@ -32,6 +33,10 @@ pub(super) struct ProviderState {
     retry: Retry,
     checked: Option<Instant>,
     read_all: Option<Instant>,
+    /// The skills and pages that were built last, also those that are not approved.
+    built: Option<Arc<ProviderSkills>>,
+    /// Whether it is not decided yet what of them is approved.
+    is_undecided: bool,
 }
 
 impl ProviderState {
@@ -61,6 +66,28 @@ impl ProviderState {
     /// Ends the pause after a failure.
     pub(super) fn retry_now(&mut self) {
         self.retry.succeeded();
+    }
+
+    /// Returns the skills and pages that were built last.
+    pub(super) fn built(&self) -> Option<&Arc<ProviderSkills>> {
+        self.built.as_ref()
+    }
+
+    /// Requests a new decision about what is approved.
+    pub(super) fn decide_again(&mut self) {
+        self.is_undecided = self.built.is_some();
+    }
+
+    /// Builds and decides again after a pause, because the approvals cannot be read.
+    pub(super) fn decide_later(&mut self) {
+        self.is_outdated = true;
+        self.retry.failed(Duration::ZERO);
+    }
+
+    /// Returns the skills and pages about which has to be decided.
+    pub(super) fn take_undecided(&mut self) -> Option<Arc<ProviderSkills>> {
+        let is_undecided = std::mem::take(&mut self.is_undecided);
+        self.built.clone().filter(|_| is_undecided)
     }
 
     /// Whether the skills have to be built.
@@ -123,7 +150,7 @@ impl ProviderState {
         self.is_outdated = !self.updated.is_empty();
     }
 
-    pub(super) fn succeeded(&mut self) {
+    pub(super) fn succeeded(&mut self, built: Arc<ProviderSkills>) {
         let now = Instant::now();
         *self = Self {
             built_for: self.now,
@@ -133,6 +160,8 @@ impl ProviderState {
                 .read_all
                 .filter(|at| now < *at + READ_INTERVAL)
                 .or(Some(now)),
+            built: Some(built),
+            is_undecided: true,
             ..Self::default()
         };
     }

@@ -8,10 +8,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::resource::Metadata;
 use crate::uri::Uri;
 
 /// The key of the metadata of apps, on tools, resources and contents.
 pub const UI_KEY: &str = "ui";
+/// The older key with only the URI of the page of a tool.
+pub const PAGE_KEY: &str = "ui/resourceUri";
 /// Maximum length of a domain with its scheme.
 const MAX_DOMAIN: usize = 300;
 
@@ -195,9 +198,35 @@ impl AppGrant {
     }
 }
 
-/// Whether the metadata of a tool names a page.
-pub fn names_page(metadata: &RawValue) -> bool {
-    parsed(metadata).is_some_and(|ui| ui.resource_uri.is_some())
+/// Returns the URI of the page that the metadata of a tool names.
+pub fn page_of(metadata: &Metadata) -> Option<Uri> {
+    let of_key = |key: &str| Some(&*metadata.iter().find(|(known, _)| known == key)?.1);
+    let newer = of_key(UI_KEY)
+        .and_then(parsed)
+        .and_then(|ui| ui.resource_uri);
+    let older = || serde_json::from_str(of_key(PAGE_KEY)?.get()).ok();
+    Uri::parse(&newer.or_else(older)?).ok()
+}
+
+/// Checks the older key: its value must be the URI of a page, and the same URI as in the metadata of apps.
+pub fn check_page_key(metadata: &Metadata) -> Result<(), String> {
+    let Some((_, older)) = metadata.iter().find(|(key, _)| key == PAGE_KEY) else {
+        return Ok(());
+    };
+    let text: String = serde_json::from_str(older.get()).map_err(|error| error.to_string())?;
+    check_resource_uri(&text)?;
+    if page_of(metadata).is_some_and(|page| page.as_str() == text) {
+        Ok(())
+    } else {
+        Err(format!("it names another page than `{UI_KEY}`"))
+    }
+}
+
+/// Whether a client may show content of this media type as a page. Spaces and quotes do not matter.
+pub fn is_page_type(mime_type: &str) -> bool {
+    let profile = b"mcp-app";
+    let mut parts = mime_type.as_bytes().windows(profile.len());
+    parts.any(|part| part.eq_ignore_ascii_case(profile))
 }
 
 /// Whether only apps can call a tool with this metadata.

@@ -105,7 +105,7 @@ impl State {
         }
         let content = Content {
             uri: uri.clone(),
-            mime_type: Some("text/plain".into()),
+            mime_type: self.entry(uri.as_str()).mime_type,
             body: Body::Text(text),
             metadata: vec![],
         };

@@ -89,6 +89,7 @@ impl Team {
         let key_value = services.key_value(&config, &drain);
         let replicas = services.team_replicas(&name);
         let folder = folder(&config);
+        let approvals = config.reconcile.approvals.clone();
         let quota_usage = config.quota.map(|quota| Arc::new(QuotaUsage::new(quota)));
         let events = services.engine.metrics().events().clone();
         let (writer, reader) = catalog::catalog(name, services.watched_uris, events);
@@ -119,8 +120,7 @@ impl Team {
         let change_detector =
             services.change_detector(&reader, notifier, &signals, replicas, &drain);
         let search_indexer = services.search_indexer(&reader, &index_progress, &drain);
-        let skill_follower =
-            SkillFollower::new(reader.clone(), skill_writer, signals.clone(), drain.clone());
+        let skill_follower = SkillFollower::new(&reader, skill_writer, &signals, &drain);
         Self {
             reader,
             signals,
@@ -135,7 +135,7 @@ impl Team {
             change_detector,
             search_indexer,
             persists_state,
-            skill_follower,
+            skill_follower: skill_follower.with_approvals(approvals),
             span,
         }
     }

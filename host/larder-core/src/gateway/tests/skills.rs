@@ -310,8 +310,7 @@ async fn two_teams(first: &FakeContent, second: &FakeContent) -> Gateway {
         writer.publish(Catalog::new(vec![offer], vec![], vec![]));
         let (signals, _) = signal_channel();
         let skills = writer.skill_writer();
-        let mut follower =
-            SkillFollower::new(reader.clone(), skills, signals.clone(), Drain::new());
+        let mut follower = SkillFollower::new(&reader, skills, &signals, &Drain::new());
         follower.build_once().await;
         teams.push(TeamParts::new(reader, signals));
     }

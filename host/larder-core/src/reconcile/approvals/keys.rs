@@ -6,9 +6,9 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use super::pins::{PIN_FILES, PinsByFolder, TOOLS_FILE};
 use super::rejections::{REJECTIONS_FILE, RejectionsByFolder};
 use super::store::JsonStore;
-use super::tool_pins::{PINS_FILE, PinsByFolder};
 use super::{
     APPROVALS_FILE, Approvals, ApprovalsByFolder, ApprovalsError, ByProvider, OFFERS_FILE,
     PENDING_FILE, PendingByFolder, SERVED_FILE, ServedByFolder,
@@ -18,15 +18,17 @@ use larder_model::name::TeamName;
 use larder_model::state_key::StateKey;
 
 /// All files. The last file contains each key that a server used, so it is written last.
-const FILES: [&str; 6] = [
+const FILES: [&str; 8] = [
     APPROVALS_FILE,
-    PINS_FILE,
+    PIN_FILES[0],
+    PIN_FILES[1],
+    PIN_FILES[2],
     REJECTIONS_FILE,
     PENDING_FILE,
     OFFERS_FILE,
     SERVED_FILE,
 ];
-/// The levels of a file below the key that are merged: the team, the provider, and the line or the tool.
+/// The levels of a file below the key that are merged: the team, the provider, and the line or the pin.
 const MERGED_LEVELS: usize = 3;
 
 /// The content of a file, by key.
@@ -60,7 +62,7 @@ impl Approvals {
         keys.dedup();
         let stored = |key: &String| {
             let of = |file| files.get(file).and_then(|file| file.get(key));
-            let teams = [APPROVALS_FILE, PINS_FILE, SERVED_FILE]
+            let teams = [APPROVALS_FILE, TOOLS_FILE, SERVED_FILE]
                 .into_iter()
                 .filter_map(of);
             let teams = teams
@@ -75,7 +77,7 @@ impl Approvals {
                 key: StateKey::from_text(key),
                 teams,
                 approvals: count(of(APPROVALS_FILE), MERGED_LEVELS),
-                tools: count(of(PINS_FILE), MERGED_LEVELS),
+                tools: count(of(TOOLS_FILE), MERGED_LEVELS),
                 pending: count(of(PENDING_FILE), 1),
             }
         };
@@ -85,15 +87,16 @@ impl Approvals {
     /// Checks that all files of a state folder can be read. Returns what is wrong.
     pub fn verify(state: &Path) -> Vec<ApprovalsError> {
         let store = JsonStore::new(state);
-        let checks = [
+        let pins = PIN_FILES.map(|file| store.read::<PinsByFolder>(file).map(drop));
+        let others = [
             store.read::<ApprovalsByFolder>(APPROVALS_FILE).map(drop),
-            store.read::<PinsByFolder>(PINS_FILE).map(drop),
             store.read::<RejectionsByFolder>(REJECTIONS_FILE).map(drop),
             store.read::<PendingByFolder>(PENDING_FILE).map(drop),
             store.read::<ServedByFolder>(SERVED_FILE).map(drop),
             store.read::<ByProvider<OfferRecord>>(OFFERS_FILE).map(drop),
         ];
-        checks.into_iter().filter_map(Result::err).collect()
+        let checks = pins.into_iter().chain(others);
+        checks.filter_map(Result::err).collect()
     }
 
     /// Whether a server used this key before.

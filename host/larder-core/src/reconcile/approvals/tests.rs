@@ -110,12 +110,17 @@ fn pins_of_a_provider_of_the_same_name_in_another_folder_count() {
     let folder = TestFolder::new();
     let team = TeamName::default_team();
     let wiki = ProviderName::parse("wiki").unwrap();
-    let pins = |digest: &str| ToolPins::from([("find".to_owned(), digest.to_owned())]);
-    let of = |plugins: &str| folder.approvals(plugins).tool_pins(&team, &wiki).unwrap();
+    let pins = |digest: &str| Pins::from([("find".to_owned(), digest.to_owned())]);
+    let of = |plugins: &str| {
+        folder
+            .approvals(plugins)
+            .pins(PinKind::Tool, &team, &wiki)
+            .unwrap()
+    };
     assert_eq!(of("/p"), None, "nobody knows the provider");
     folder
         .approvals("/p")
-        .pin_tools(&team, &wiki, &pins("1"))
+        .pin(PinKind::Tool, &team, &wiki, &pins("1"))
         .unwrap();
     assert_eq!(
         of("/q"),
@@ -124,7 +129,7 @@ fn pins_of_a_provider_of_the_same_name_in_another_folder_count() {
     );
     folder
         .approvals("/q")
-        .pin_tools(&team, &wiki, &pins("2"))
+        .pin(PinKind::Tool, &team, &wiki, &pins("2"))
         .unwrap();
     assert_eq!((of("/p"), of("/q")), (Some(pins("1")), Some(pins("2"))));
     // If two folders pin different definitions, the definition is unknown.
@@ -132,7 +137,7 @@ fn pins_of_a_provider_of_the_same_name_in_another_folder_count() {
     assert_eq!(
         folder
             .approvals("/r")
-            .tool_pins(&TeamName::parse("other").unwrap(), &wiki)
+            .pins(PinKind::Tool, &TeamName::parse("other").unwrap(), &wiki)
             .unwrap(),
         None
     );
@@ -175,9 +180,9 @@ fn pins_are_never_removed_for_those_of_other_providers() {
     let folder = TestFolder::new();
     let approvals = folder.approvals("/p");
     let team = TeamName::default_team();
-    let pins = ToolPins::new();
+    let pins = Pins::new();
     let providers: BTreeMap<_, _> = (0..MAX_REMEMBERED_PROVIDERS)
-        .map(|n| (n.to_string(), ToolPins::new()))
+        .map(|n| (n.to_string(), Pins::new()))
         .collect();
     let full = BTreeMap::from([("/p", BTreeMap::from([("default", providers)]))]);
     approvals
@@ -189,11 +194,21 @@ fn pins_are_never_removed_for_those_of_other_providers() {
     )
     .unwrap();
     let error = approvals
-        .pin_tools(&team, &ProviderName::parse("wiki").unwrap(), &pins)
+        .pin(
+            PinKind::Tool,
+            &team,
+            &ProviderName::parse("wiki").unwrap(),
+            &pins,
+        )
         .unwrap_err();
     assert!(matches!(error, ApprovalsError::Full { .. }), "{error}");
     approvals
-        .pin_tools(&team, &ProviderName::parse("0").unwrap(), &pins)
+        .pin(
+            PinKind::Tool,
+            &team,
+            &ProviderName::parse("0").unwrap(),
+            &pins,
+        )
         .unwrap();
 }
 

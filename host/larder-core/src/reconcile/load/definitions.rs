@@ -2,17 +2,16 @@
 //! later, or if there is a new tool that the operator did not name, that tool waits for approval, because a changed
 //! description can make models do something else.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::{LoadedProvider, Loader, Outcome, Revision};
 use crate::catalog::{
     Definitions, OfferedPrompt, OfferedTool, PendingApproval, WithheldTool, tool_digest,
 };
-use crate::reconcile::approvals::ToolPins;
-use crate::reconcile::{Approvals, ApprovalsError};
+use crate::reconcile::approvals::{PinCheck, PinDecision, PinKind, Pins};
 use larder_json_schema::pattern;
-use larder_model::name::{Digest, ProviderName, TeamName};
+use larder_model::name::ProviderName;
 use larder_model::policy::{ApprovalMode, Grant};
 use larder_model::prompt::Prompt;
 use larder_model::tool::{Tool, ToolName};
@@ -33,6 +32,23 @@ struct SelectedTools {
 }
 
 impl SelectedTools {
+    fn new(tools: Vec<Tool>, decision: PinDecision) -> Self {
+        let (offered, mut withheld): (Vec<_>, Vec<_>) = tools
+            .into_iter()
+            .partition(|tool| decision.is_approved(tool.name.as_str()));
+        let is_rejected = |tool: &mut Tool| decision.rejected.contains(tool.name.as_str());
+        let rejected = withheld.extract_if(.., is_rejected);
+        let rejected =
+            rejected.map(|tool| format!("the tool `{}`: an operator rejected it", tool.name));
+        Self {
+            rejected: rejected.collect(),
+            offered,
+            withheld,
+            lines: decision.waiting.into_values().collect(),
+            reserved: decision.changed,
+        }
+    }
+
     /// Whether a tool of the revision cannot be used.
     fn is_incomplete(&self) -> bool {
         !(self.lines.is_empty() && self.rejected.is_empty())
@@ -124,131 +140,25 @@ impl Loader {
         }
         let provider = name.clone();
         let grant = revision.config.grant.clone();
-        let digest = revision.digest;
+        let component = revision.digest;
         self.with_approvals(move |approvals, team| {
-            let tool_approvals = ToolApprovals {
+            let check = PinCheck {
                 approvals,
+                kind: PinKind::Tool,
                 team,
                 provider: &provider,
-                digest,
-                grant: &grant,
-                pins: approvals.tool_pins(team, &provider)?,
+                component,
             };
-            tool_approvals.select(tools)
+            let decision = check.decide(&pins_of(&tools), |tool| grant.tools.names(tool))?;
+            Ok(SelectedTools::new(tools, decision))
         })
         .await
     }
 }
 
-/// What is approved of the tools of one revision.
-struct ToolApprovals<'a> {
-    approvals: &'a Approvals,
-    team: &'a TeamName,
-    provider: &'a ProviderName,
-    digest: Digest,
-    grant: &'a Grant,
-    pins: Option<ToolPins>,
-}
-
-impl ToolApprovals<'_> {
-    /// Selects the tools whose definitions are approved, and pins these definitions.
-    fn select(&self, tools: Vec<Tool>) -> Result<SelectedTools, ApprovalsError> {
-        let changed = self.changed_lines(&tools);
-        let has_line = |tool: &Tool, lines: &BTreeSet<String>| {
-            let line = changed.get(tool.name.as_str());
-            line.is_some_and(|line| lines.contains(line))
-        };
-        let mut lines = self.unapproved(&changed)?;
-        let (mut withheld, offered): (Vec<_>, Vec<_>) =
-            tools.into_iter().partition(|tool| has_line(tool, &lines));
-        self.approvals
-            .pin_tools(self.team, self.provider, &pins_of(&offered))?;
-        let reserved = self.pinned_names(&withheld);
-        self.remove_rejected(&mut lines)?;
-        let rejected = withheld.extract_if(.., |tool| !has_line(tool, &lines));
-        let rejected =
-            rejected.map(|tool| format!("the tool `{}`: an operator rejected it", tool.name));
-        Ok(SelectedTools {
-            rejected: rejected.collect(),
-            offered,
-            withheld,
-            lines,
-            reserved,
-        })
-    }
-
-    /// The lines to approve, by the name of the tool.
-    fn changed_lines(&self, tools: &[Tool]) -> BTreeMap<String, String> {
-        let new = new_definitions(tools, self.grant, self.pins.as_ref());
-        let mut changed = changed_lines(tools, &self.pins);
-        changed.retain(|tool, _| !new.contains_key(tool));
-        changed
-    }
-
-    fn unapproved(
-        &self,
-        changed: &BTreeMap<String, String>,
-    ) -> Result<BTreeSet<String>, ApprovalsError> {
-        let lines = changed.values().cloned().collect();
-        self.approvals
-            .unapproved_for(self.team, self.provider, Some(self.digest), &lines)
-    }
-
-    /// The names of those of these tools that were offered before.
-    fn pinned_names(&self, tools: &[Tool]) -> BTreeSet<String> {
-        let names = tools.iter().map(|tool| tool.name.to_string());
-        let is_pinned = |name: &String| {
-            self.pins
-                .as_ref()
-                .is_some_and(|pins| pins.contains_key(name))
-        };
-        names.filter(is_pinned).collect()
-    }
-
-    fn remove_rejected(&self, lines: &mut BTreeSet<String>) -> Result<(), ApprovalsError> {
-        let rejections =
-            self.approvals
-                .rejections(self.team, self.provider.as_str(), self.digest)?;
-        lines.retain(|line| {
-            !rejections
-                .iter()
-                .any(|rejection| rejection.record.lines.contains(line))
-        });
-        Ok(())
-    }
-}
-
-fn pins_of<'a>(tools: impl IntoIterator<Item = &'a Tool>) -> ToolPins {
+fn pins_of(tools: &[Tool]) -> Pins {
     let pin = |tool: &Tool| (tool.name.to_string(), tool_digest(tool).to_string());
-    tools.into_iter().map(pin).collect()
-}
-
-/// The tools that need no approval although they are not pinned: all tools when the provider is first served, and the
-/// tools that the operator names.
-fn new_definitions(tools: &[Tool], grant: &Grant, pins: Option<&ToolPins>) -> ToolPins {
-    let is_new = |tool: &&Tool| match pins {
-        None => true,
-        Some(pins) => {
-            !pins.contains_key(tool.name.as_str()) && grant.tools.names(tool.name.as_str())
-        }
-    };
-    pins_of(tools.iter().filter(is_new))
-}
-
-/// The lines to approve, by the name of the tool, of all tools whose definition differs from the pinned one.
-fn changed_lines(tools: &[Tool], pins: &Option<ToolPins>) -> BTreeMap<String, String> {
-    let line = |tool: &Tool| {
-        let name = tool.name.to_string();
-        let digest = tool_digest(tool).to_string();
-        let is_pinned = pins.as_ref().and_then(|pins| pins.get(&name)) == Some(&digest);
-        (!is_pinned).then(|| {
-            (
-                name.clone(),
-                format!("tool {name} with definition {digest}"),
-            )
-        })
-    };
-    tools.iter().filter_map(line).collect()
+    tools.iter().map(pin).collect()
 }
 
 /// Returns a tool that waits for approval, as clients would see it. None if its schema is invalid, because clients then

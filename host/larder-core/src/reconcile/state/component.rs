@@ -239,13 +239,15 @@ impl ComponentState {
     ) {
         let before = self.served_offer();
         let generation = before.map_or(generation, |offer| offer.generation);
-        let offer = Arc::new(Offer::new(
+        let config = &loaded.revision.config;
+        let offer = Offer::new(
             loaded.provider,
             loaded.probed,
             loaded.definitions,
             generation,
-            loaded.revision.config.priority,
-        ));
+            config.priority,
+        );
+        let offer = Arc::new(offer.with_approval_mode(config.approval_mode));
         let withheld = loaded.withheld.map(|withheld| self.compared(withheld));
         self.report_withheld(withheld.as_ref(), pass);
         self.report_omissions(&offer, pass);

@@ -16,7 +16,7 @@ use crate::bindings::exports::larder::provider::tool_provider as wit;
 use crate::json;
 use crate::provider::omissions::Omissions;
 use larder_model::input::Answer;
-use larder_model::policy::{Grant, UI_KEY};
+use larder_model::policy::{Grant, PAGE_KEY, UI_KEY, check_page_key};
 use larder_model::size;
 use larder_model::tool::{Hints, Tool, ToolCall, ToolName, ToolResult};
 use larder_provider::{CallError, ListPage};
@@ -108,6 +108,7 @@ fn tool(name: ToolName, item: wit::Tool, omissions: &mut Omissions<'_>) -> Resul
         // A tool for apps only would be shown to models.
         return Err(format!("its metadata `{UI_KEY}` cannot be used"));
     }
+    check_page_key(&metadata).map_err(|why| format!("its metadata `{PAGE_KEY}`: {why}"))?;
     Ok(Tool {
         name,
         title: title(item.title, omissions),

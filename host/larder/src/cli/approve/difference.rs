@@ -1,4 +1,5 @@
-//! Shows the definition of a tool that waits for approval, and how it differs from the definition that was offered.
+//! Shows the definition of a tool or the files of a skill or page that wait for approval, and how they differ from those
+//! that were offered.
 //! Everything that a model reads is visible, including characters that terminals do not show.
 
 use std::time::Duration;

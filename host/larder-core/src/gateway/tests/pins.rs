@@ -1,0 +1,329 @@
+//! Skills and pages of apps that wait for an approval.
+
+use std::sync::Arc;
+
+use tempfile::TempDir;
+
+use super::{read, uri};
+use crate::catalog::PendingApproval;
+use crate::reconcile::{Approvals, PendingApprovalRecord};
+use crate::test_team::{TestTeam, config};
+use larder_model::name::ProviderName;
+use larder_model::policy::{ApprovalMode, Grant, ToolGrant};
+use larder_model::resource::{Body, Content, Details, Entry, Freshness, ReadResult, RenderCache};
+use larder_model::uri::Uri;
+use larder_provider::Provider;
+use larder_provider::fake::FakeContent;
+
+const PDF: &str = "skill://pdf/SKILL.md";
+const PAGE: &str = "ui://chart/page.html";
+const PAGE_TYPE: &str = "text/html;profile=mcp-app";
+
+/// A state folder, and providers whose skills and pages need approvals.
+struct Pinned {
+    state: TempDir,
+}
+
+impl Pinned {
+    fn new() -> Self {
+        Self {
+            state: TempDir::new().unwrap(),
+        }
+    }
+
+    fn approvals(&self) -> Approvals {
+        Approvals::new(&self.state.path().join("state"), self.state.path())
+    }
+
+    /// Starts a server that serves this content.
+    async fn start(&self, content: &FakeContent) -> TestTeam {
+        let mut team = TestTeam::with_config([], config(10))
+            .await
+            .with_approvals(ApprovalMode::Ask, self.approvals());
+        team.serve([provider(content)]).await;
+        team
+    }
+
+    /// Approves or rejects what waits, as an operator does.
+    async fn decide(
+        &self,
+        team: &mut TestTeam,
+        decide: impl Fn(&Approvals, &PendingApprovalRecord),
+    ) {
+        for pending in team.pending_contents() {
+            let record = PendingApprovalRecord::new(
+                &pending.team,
+                &pending.provider,
+                pending.digest,
+                pending.lines.clone(),
+            );
+            decide(&self.approvals(), &record);
+        }
+        team.apply_approvals().await;
+    }
+
+    async fn approve(&self, team: &mut TestTeam) {
+        let approve = |approvals: &Approvals, record: &PendingApprovalRecord| {
+            approvals.approve(record, "me").unwrap();
+        };
+        self.decide(team, approve).await;
+    }
+}
+
+fn provider(content: &FakeContent) -> Arc<dyn Provider> {
+    let grant = Grant {
+        skills: true,
+        tools: ToolGrant::All,
+        ..Grant::default()
+    };
+    content.provider("wiki", grant)
+}
+
+fn wiki() -> ProviderName {
+    ProviderName::parse("wiki").unwrap()
+}
+
+fn skill_md(name: &str, text: &str) -> String {
+    format!("---\nname: {name}\ndescription: Does {name}\n---\n{text}")
+}
+
+fn pdf() -> FakeContent {
+    FakeContent::default()
+        .with_text(PDF, &skill_md("pdf", "one"))
+        .with_text("skill://pdf/fill.py", "print(1)")
+}
+
+fn page(uri: &str) -> Entry {
+    Entry {
+        uri: Uri::parse(uri).unwrap(),
+        name: uri.to_owned(),
+        title: None,
+        description: None,
+        mime_type: Some(PAGE_TYPE.to_owned()),
+        size: None,
+        version: None,
+        details: Details::default(),
+        rendered: RenderCache::default(),
+    }
+}
+
+fn chart() -> FakeContent {
+    FakeContent::default()
+        .with_entry(page(PAGE))
+        .with_text(PAGE, "<p>one")
+        .with_page_tool("chart", PAGE)
+}
+
+async fn skills(team: &TestTeam) -> Vec<String> {
+    let page = team.gateway.skills(&TestTeam::call(), None).await.unwrap();
+    let uris = page.items.iter().map(|skill| skill.uri().to_string());
+    uris.collect()
+}
+
+fn lines(team: &TestTeam) -> Vec<String> {
+    let pending = team.pending_contents();
+    let lines = pending.iter().flat_map(|pending| pending.lines.iter());
+    let without_digest = lines.map(|line| line.rsplit_once(' ').unwrap().0.to_owned());
+    without_digest.collect()
+}
+
+#[tokio::test]
+async fn a_changed_skill_is_offered_after_an_approval() {
+    let pinned = Pinned::new();
+    let content = pdf();
+    let mut team = pinned.start(&content).await;
+    assert_eq!(skills(&team).await, [PDF], "the first content is pinned");
+    assert_eq!(lines(&team), [""; 0]);
+
+    let _ = content.clone().with_text(PDF, &skill_md("pdf", "two"));
+    team.report_change(&wiki()).await;
+    assert_eq!(lines(&team), [format!("skill {PDF} with content")]);
+    assert_eq!(read(&team, PDF).await, skill_md("pdf", "one"));
+    let [pending]: [PendingApproval; 1] = team.pending_contents().try_into().unwrap();
+    let [shown] = &pending.contents[..] else {
+        panic!("{pending:?}");
+    };
+    assert!(shown.before.as_ref().unwrap().contains("one"), "{shown:?}");
+    assert!(shown.after.contains("two"), "{shown:?}");
+
+    pinned.approve(&mut team).await;
+    assert_eq!(read(&team, PDF).await, skill_md("pdf", "two"));
+    assert_eq!(lines(&team), [""; 0]);
+    // The provider returns to its earlier content, which is approved no more.
+    let _ = content.clone().with_text(PDF, &skill_md("pdf", "three"));
+    team.report_change(&wiki()).await;
+    assert_eq!(read(&team, PDF).await, skill_md("pdf", "two"));
+}
+
+#[tokio::test]
+async fn a_new_skill_waits_and_others_are_offered() {
+    let pinned = Pinned::new();
+    let content = pdf();
+    let mut team = pinned.start(&content).await;
+    let new = "skill://new/SKILL.md";
+    let more = content.with_text(new, &skill_md("new", ""));
+    team.serve([provider(&more)]).await;
+    assert_eq!(skills(&team).await, [PDF]);
+    assert_eq!(lines(&team), [format!("skill {new} with content")]);
+    pinned.approve(&mut team).await;
+    assert_eq!(skills(&team).await, [new, PDF]);
+}
+
+#[tokio::test]
+async fn pins_hold_after_a_restart() {
+    let pinned = Pinned::new();
+    let content = pdf().with_text("skill://doc/SKILL.md", &skill_md("doc", ""));
+    drop(pinned.start(&content).await);
+    let _ = content.clone().with_text(PDF, &skill_md("pdf", "two"));
+    let mut team = pinned.start(&content).await;
+    assert_eq!(skills(&team).await, ["skill://doc/SKILL.md"]);
+    pinned.approve(&mut team).await;
+    assert_eq!(skills(&team).await, ["skill://doc/SKILL.md", PDF]);
+}
+
+#[tokio::test]
+async fn a_rejected_skill_is_reported_and_not_offered() {
+    let pinned = Pinned::new();
+    let content = pdf();
+    let mut team = pinned.start(&content).await;
+    let _ = content.clone().with_text(PDF, &skill_md("pdf", "two"));
+    team.report_change(&wiki()).await;
+    let reject = |approvals: &Approvals, record: &PendingApprovalRecord| {
+        approvals.reject(record, "me").unwrap();
+    };
+    pinned.decide(&mut team, reject).await;
+    assert_eq!(lines(&team), [""; 0]);
+    assert_eq!(read(&team, PDF).await, skill_md("pdf", "one"));
+    let skills = team.reader.skills();
+    let problems = skills.of(&wiki()).unwrap().problems();
+    assert_eq!(
+        problems[0].to_string(),
+        format!("{PDF} is not a skill: an operator rejected its content")
+    );
+}
+
+#[tokio::test]
+async fn skills_inside_each_other_are_never_mixed() {
+    let pinned = Pinned::new();
+    let inner = "skill://pdf/inner/SKILL.md";
+    let content = pdf().with_text(inner, &skill_md("inner", "one"));
+    let mut team = pinned.start(&content).await;
+    // Only the outer skill changed. The inner one shares its file with it.
+    let _ = content.clone().with_text(PDF, &skill_md("pdf", "two"));
+    team.report_change(&wiki()).await;
+    assert_eq!(lines(&team), [format!("skill {PDF} with content")]);
+    assert_eq!(skills(&team).await, [PDF, inner]);
+    // Both changed: both have a line of their own.
+    let _ = content.clone().with_text(inner, &skill_md("inner", "two"));
+    team.report_change(&wiki()).await;
+    assert_eq!(
+        lines(&team),
+        [
+            format!("skill {PDF} with content"),
+            format!("skill {inner} with content")
+        ]
+    );
+    assert_eq!(read(&team, inner).await, skill_md("inner", "one"));
+    // Only the inner skill is approved: the outer one still has the old file.
+    let approve_inner = |approvals: &Approvals, record: &PendingApprovalRecord| {
+        let mut record = record.clone();
+        record.lines.retain(|line| line.contains("inner"));
+        approvals.approve(&record, "me").unwrap();
+    };
+    pinned.decide(&mut team, approve_inner).await;
+    assert_eq!(lines(&team), [format!("skill {PDF} with content")]);
+    assert_eq!(read(&team, inner).await, skill_md("inner", "one"));
+    pinned.approve(&mut team).await;
+    assert_eq!(read(&team, inner).await, skill_md("inner", "two"));
+    assert_eq!(read(&team, PDF).await, skill_md("pdf", "two"));
+}
+
+#[tokio::test]
+async fn approvals_that_cannot_be_read_approve_nothing() {
+    let pinned = Pinned::new();
+    let content = pdf();
+    let mut team = pinned.start(&content).await;
+    std::fs::write(pinned.state.path().join("state/skills.json"), "{").unwrap();
+    let _ = content.clone().with_text(PDF, &skill_md("pdf", "two"));
+    team.report_change(&wiki()).await;
+    assert_eq!(read(&team, PDF).await, skill_md("pdf", "one"));
+    let team = pinned.start(&content).await;
+    assert_eq!(skills(&team).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_changed_page_is_shown_after_an_approval() {
+    let pinned = Pinned::new();
+    let content = chart();
+    let mut team = pinned.start(&content).await;
+    assert_eq!(read(&team, PAGE).await, "<p>one");
+    let _ = content.clone().with_text(PAGE, "<p>two");
+    team.report_update(&uri(PAGE));
+    team.report_change(&wiki()).await;
+    assert_eq!(read(&team, PAGE).await, "<p>one");
+    assert_eq!(lines(&team), [format!("page {PAGE} with content")]);
+    pinned.approve(&mut team).await;
+    assert_eq!(read(&team, PAGE).await, "<p>two");
+
+    // Without an approved snapshot, the page is not shown at all.
+    let _ = content.clone().with_text(PAGE, "<p>three");
+    let team = pinned.start(&content).await;
+    let refused = read(&team, PAGE).await;
+    assert!(refused.contains("larder approve"), "{refused}");
+}
+
+#[tokio::test]
+async fn content_that_is_shown_as_a_page_needs_an_approval() {
+    let pinned = Pinned::new();
+    let hidden = "x:hidden";
+    // The list says that the content is text, and a read returns a page.
+    let content = FakeContent::default()
+        .with_text(hidden, "")
+        .with_reader(|read| {
+            let content = Content {
+                uri: read.uri.clone(),
+                mime_type: Some("Text/HTML; profile=\"MCP-App\"".into()),
+                body: Body::Text("<p>".into()),
+                metadata: vec![],
+            };
+            Ok(ReadResult {
+                contents: Arc::new([content].into_iter().collect()),
+                version: None,
+                freshness: Freshness::UNKNOWN,
+                shared: false,
+            })
+        });
+    let team = pinned.start(&content).await;
+    let refused = read(&team, hidden).await;
+    assert!(refused.contains("must be listed"), "{refused}");
+    // In the other mode, nothing needs an approval.
+    let team = TestTeam::new([provider(&content)], 10).await;
+    assert_eq!(read(&team, hidden).await, "<p>");
+}
+
+#[tokio::test]
+async fn a_tool_with_a_page_of_another_provider_is_not_offered() {
+    let own = FakeContent::default()
+        .with_page_tool("bars", PAGE)
+        .with_page_tool("lines", "ui://other/lines.html");
+    let mut team = TestTeam::new([provider(&chart())], 10).await;
+    let grant = Grant {
+        tools: ToolGrant::All,
+        ..Grant::default()
+    };
+    team.serve([provider(&chart()), own.provider("zoo", grant)])
+        .await;
+    let tools = team.gateway.tools(&TestTeam::call(), None).await.unwrap();
+    let names: Vec<_> = tools.items.iter().map(|tool| tool.name.as_str()).collect();
+    assert_eq!(names, ["chart", "lines"]);
+    let catalog = team.reader.snapshot();
+    let collisions: Vec<_> = catalog
+        .collisions()
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    assert_eq!(
+        collisions,
+        ["`tool bars` of `zoo` is not offered: its page is a resource of `wiki`"]
+    );
+}
