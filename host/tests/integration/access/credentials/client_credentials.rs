@@ -55,6 +55,7 @@ async fn start_with(
         auth: Some(HostAuth {
             secret: "token".into(),
             placement: CredentialPlacement::ClientCredentials(client),
+            certificate: None,
             plain_http: true,
         }),
         ..rule(&upstream, None)
