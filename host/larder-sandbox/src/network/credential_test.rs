@@ -37,8 +37,6 @@ impl CredentialTest {
     }
 
     fn outgoing_http(&self, credentials: &CredentialStore) -> OutgoingHttp {
-        // An error means that a provider is installed already.
-        _ = rustls::crypto::ring::default_provider().install_default();
         let rule = HostRule {
             methods: None,
             ..self.rule.clone()

@@ -127,8 +127,7 @@ impl HttpClients {
     }
 
     fn builder(&self, scope: NetworkScope) -> reqwest::ClientBuilder {
-        reqwest::Client::builder()
-            .redirect(reqwest::redirect::Policy::none())
+        larder_http::client_builder()
             .no_proxy()
             .timeout(self.timeout)
             .connector_layer(ConnectTimeoutLayer)

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use base64_simd::STANDARD;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderValue, Method, StatusCode};
-use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use larder_http::{metadata_urls, read_body};
 use reqwest::{Request, Url};
 use serde::Deserialize;
 use url::form_urlencoded::{Serializer, byte_serialize};
@@ -65,7 +65,7 @@ impl TokenRequest<'_> {
     /// Returns the token endpoint in the metadata of the issuer.
     async fn discover(&self, issuer: &str) -> Result<Url, RequestError> {
         let mut statuses = Vec::new();
-        for url in metadata_urls(&self.parse_url(issuer)?) {
+        for url in metadata_urls(issuer) {
             let request = Request::new(Method::GET, self.parse_url(&url)?);
             let (status, body) = self.exchange(request).await?;
             if status == StatusCode::OK {
@@ -164,14 +164,8 @@ impl TokenRequest<'_> {
             other => other,
         })?;
         let status = response.status();
-        let body = Limited::new(response.into_body(), MAX_RESPONSE);
-        let body = body.collect().await.map_err(|error| {
-            if error.is::<LengthLimitError>() {
-                return self.failure(format!("its response has more than {MAX_RESPONSE} bytes"));
-            }
-            self.failure("its response ended too early")
-        })?;
-        Ok((status, body.to_bytes().into()))
+        let body = read_body(response.into(), MAX_RESPONSE).await;
+        Ok((status, body.map_err(|why| self.failure(why))?))
     }
 
     fn check(&self, target: &RequestTarget<'_>) -> Result<(), RequestError> {
@@ -198,14 +192,4 @@ impl TokenRequest<'_> {
         let why = why.as_ref();
         RequestError::Unreachable(format!("no access token from {server}: {why}"))
     }
-}
-
-/// The URLs of the metadata of an issuer (RFC 8414, OpenID Connect Discovery), in the order in which they are tried.
-fn metadata_urls(issuer: &Url) -> [String; 2] {
-    let origin = issuer.origin().ascii_serialization();
-    let path = issuer.path().trim_end_matches('/');
-    [
-        format!("{origin}/.well-known/oauth-authorization-server{path}"),
-        format!("{origin}{path}/.well-known/openid-configuration"),
-    ]
 }
