@@ -21,13 +21,13 @@ const OWN_HEADERS: [&str; 8] = [
 
 /// What the host adds to a request, and the client certificate of its connection if there is one in addition.
 pub(super) struct Auth {
-    added: Added,
+    added: RequestAuth,
     certificate: Option<ClientCertificate>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-enum Added {
+enum RequestAuth {
     Bearer(String),
     Basic { user: String, password: String },
     Header { name: String, secret: String },
@@ -106,27 +106,27 @@ pub(super) fn of_rule(
 fn parse(auth: Auth) -> Result<HostAuth, String> {
     let mut certificate = auth.certificate;
     let (secret, placement) = match auth.added {
-        Added::Bearer(secret) => (secret, CredentialPlacement::Bearer),
-        Added::Basic { user, password } => {
+        RequestAuth::Bearer(secret) => (secret, CredentialPlacement::Bearer),
+        RequestAuth::Basic { user, password } => {
             check_user(&user)?;
             (password, CredentialPlacement::Basic { user })
         }
-        Added::Header { name, secret } => {
+        RequestAuth::Header { name, secret } => {
             let name = parse_header(&name)?;
             (secret, CredentialPlacement::Header { name })
         }
-        Added::Query { name, secret } => {
+        RequestAuth::Query { name, secret } => {
             if name.is_empty() {
                 return Err("the name of a query parameter is empty".into());
             }
             (secret, CredentialPlacement::Query { name })
         }
-        Added::AwsV4(aws) => parse_aws(aws)?,
-        Added::ClientCredentials(client) => {
+        RequestAuth::AwsV4(aws) => parse_aws(aws)?,
+        RequestAuth::ClientCredentials(client) => {
             let (secret, client) = oauth_client::parse(*client)?;
             (secret, CredentialPlacement::ClientCredentials(client))
         }
-        Added::ClientCertificate(names) => {
+        RequestAuth::ClientCertificate(names) => {
             let names = certificate.insert(names);
             (names.key.clone(), CredentialPlacement::ClientCertificate)
         }
