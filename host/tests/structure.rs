@@ -38,6 +38,7 @@ const LIBRARIES: &[(&str, &[&str])] = &[
         &[
             "larder-client",
             "larder-core",
+            "larder-http",
             "larder-mcp",
             "larder-registry",
             "larder-sandbox",
@@ -60,6 +61,10 @@ const WITHOUT: &[(&str, &[&str])] = &[
     (
         "larder-uri-template",
         &["larder-model", "tokio", "wasmtime"],
+    ),
+    (
+        "larder-http",
+        &["larder-model", "larder-runtime", "wasmtime"],
     ),
     ("larder-json-schema", &["larder-model", "tokio", "wasmtime"]),
     (

@@ -33,7 +33,7 @@ pub use self::ceiling::{Bounds, CappedGrant, Ceiling};
 pub use self::credential::{Credential, CredentialStore, SecretHosts, TeamCredentials};
 pub use self::functions::{FunctionResource, FunctionSettings, FunctionTool};
 pub use self::grant_request::{ApprovalMode, GrantRequest, grant_lines, ungranted_imports};
-pub use self::host_auth::{AwsSigner, CredentialPlacement, HostAuth};
+pub use self::host_auth::{AwsSigner, CertificateSecrets, CredentialPlacement, HostAuth};
 pub use self::host_rule::HostRule;
 pub use self::key_value::{KeyValueGrant, KeyValueLimits};
 pub use self::oauth_client::{ClientAuthentication, OauthClient, TokenServer};

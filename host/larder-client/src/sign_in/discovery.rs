@@ -1,9 +1,10 @@
 //! Where to sign in: the metadata of the MCP server (RFC 9728), then the metadata of its authorization server (RFC 8414,
 //! OpenID Connect Discovery), in the order that MCP defines.
 
+use larder_http::{metadata_urls, well_known};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use url::Url;
+use url::{Position, Url};
 
 use super::challenge::BearerChallenge;
 use super::error::{SignInError, shown};
@@ -99,7 +100,7 @@ impl ServerMetadata {
     pub(super) async fn fetch(http: &OauthHttp, issuer: &str) -> Result<Self, SignInError> {
         let base = http.policy.parse(issuer)?;
         let mut failures = Vec::new();
-        for url in server_metadata_urls(&base) {
+        for url in metadata_urls(&base[..Position::AfterPath]) {
             let Some(metadata) = get_if_exists::<Self>(http, &url, &mut failures).await? else {
                 continue;
             };
@@ -144,30 +145,13 @@ async fn get_if_exists<T: DeserializeOwned>(
 
 fn resource_metadata_urls(server: &Url) -> Vec<String> {
     let name = "oauth-protected-resource";
+    let origin = server.origin().ascii_serialization();
     let mut urls = vec![
-        well_known(server, name, server.path()),
-        well_known(server, name, ""),
+        well_known(&format!("{origin}{}", server.path()), name),
+        well_known(&origin, name),
     ];
     urls.dedup();
     urls
-}
-
-fn server_metadata_urls(issuer: &Url) -> Vec<String> {
-    let openid = "openid-configuration";
-    let path = issuer.path().trim_end_matches('/');
-    let origin = issuer.origin().ascii_serialization();
-    let mut urls = vec![
-        well_known(issuer, "oauth-authorization-server", path),
-        well_known(issuer, openid, path),
-        format!("{origin}{path}/.well-known/{openid}"),
-    ];
-    urls.dedup();
-    urls
-}
-
-fn well_known(url: &Url, name: &str, path: &str) -> String {
-    let origin = url.origin().ascii_serialization();
-    format!("{origin}/.well-known/{name}{}", path.trim_end_matches('/'))
 }
 
 /// Whether a resource is the server itself, or contains the path of the server.
@@ -200,21 +184,6 @@ mod tests {
         assert_eq!(
             resource_metadata_urls(&url("https://a.example")),
             ["https://a.example/.well-known/oauth-protected-resource"]
-        );
-        assert_eq!(
-            server_metadata_urls(&url("https://a.example/tenant1")),
-            [
-                "https://a.example/.well-known/oauth-authorization-server/tenant1",
-                "https://a.example/.well-known/openid-configuration/tenant1",
-                "https://a.example/tenant1/.well-known/openid-configuration",
-            ]
-        );
-        assert_eq!(
-            server_metadata_urls(&url("https://a.example:8443/")),
-            [
-                "https://a.example:8443/.well-known/oauth-authorization-server",
-                "https://a.example:8443/.well-known/openid-configuration",
-            ]
         );
     }
 

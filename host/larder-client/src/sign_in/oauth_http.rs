@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use futures_util::StreamExt as _;
+use larder_http::{client_builder, read_body, root_cause};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, LOCATION};
 use reqwest::{Certificate, Client, RequestBuilder, Response, StatusCode};
 use serde::Deserialize;
@@ -68,7 +68,8 @@ impl OauthHttp {
         request: impl FnOnce(&Client, Url) -> RequestBuilder,
     ) -> Result<OauthResponse, SignInError> {
         let url = self.policy.parse(text)?;
-        let failure = |error: reqwest::Error| SignInError::request(text, root_cause(&error));
+        let failure =
+            |error: reqwest::Error| SignInError::request(text, shown(&root_cause(&error)));
         let client = self.client(&url).map_err(failure)?;
         let request = request(&client, url).header(ACCEPT, "application/json");
         let response = request.send().await.map_err(failure)?;
@@ -76,17 +77,14 @@ impl OauthHttp {
         if status.is_redirection() {
             return Err(SignInError::request(text, redirect_reason(&response)));
         }
-        let body = read_body(response)
+        let body = read_body(response, MAX_SIZE)
             .await
             .map_err(|reason| SignInError::request(text, reason))?;
         Ok(OauthResponse { status, body })
     }
 
     fn client(&self, url: &Url) -> Result<Client, reqwest::Error> {
-        // An error means that a provider is installed already.
-        _ = rustls::crypto::ring::default_provider().install_default();
-        let builder = Client::builder()
-            .redirect(reqwest::redirect::Policy::none())
+        let builder = client_builder()
             .connect_timeout(CONNECT_TIMEOUT)
             .timeout(self.timeout)
             .dns_resolver(self.policy.resolver(url))
@@ -135,30 +133,4 @@ fn redirect_reason(response: &Response) -> String {
     let location = location.and_then(|location| location.to_str().ok());
     let location = shown(location.unwrap_or("nowhere"));
     format!("it redirects to {location}, which is not followed")
-}
-
-async fn read_body(response: Response) -> Result<Vec<u8>, String> {
-    let mut body = Vec::new();
-    let mut chunks = response.bytes_stream();
-    while let Some(chunk) = chunks.next().await {
-        body.extend_from_slice(&chunk.map_err(|error| root_cause(&error))?);
-        if body.len() > MAX_SIZE {
-            let limit = MAX_SIZE >> 10;
-            return Err(format!("the response is larger than {limit} KiB"));
-        }
-    }
-    Ok(body)
-}
-
-/// Returns the innermost cause, which is the most specific message.
-fn root_cause(error: &reqwest::Error) -> String {
-    let mut cause: &dyn std::error::Error = error;
-    while let Some(deeper) = cause.source() {
-        cause = deeper;
-    }
-    if error.is_timeout() {
-        "no answer in time".into()
-    } else {
-        shown(&cause.to_string())
-    }
 }

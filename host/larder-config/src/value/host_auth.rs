@@ -2,9 +2,10 @@
 //! only the names of secrets.
 
 use serde::Deserialize;
+use serde::de::{Deserializer, Error as _};
 
 use super::oauth_client::{self, ClientCredentials};
-use larder_model::policy::{AwsSigner, CredentialPlacement, HostAuth};
+use larder_model::policy::{AwsSigner, CertificateSecrets, CredentialPlacement, HostAuth};
 
 /// Headers that belong to the connection or to the body. The HTTP client sets them.
 const OWN_HEADERS: [&str; 8] = [
@@ -18,29 +19,46 @@ const OWN_HEADERS: [&str; 8] = [
     "upgrade",
 ];
 
+/// What the host adds to a request, and the client certificate of its connection if there is one in addition.
+pub(super) struct Auth {
+    added: RequestAuth,
+    certificate: Option<ClientCertificate>,
+}
+
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub(super) enum Auth {
+enum RequestAuth {
     Bearer(String),
-    Basic {
-        user: String,
-        password: String,
-    },
-    Header {
-        name: String,
-        secret: String,
-    },
-    Query {
-        name: String,
-        secret: String,
-    },
+    Basic { user: String, password: String },
+    Header { name: String, secret: String },
+    Query { name: String, secret: String },
     AwsV4(AwsV4),
     ClientCredentials(Box<ClientCredentials>),
-    /// The names of the secrets. One secret can contain both.
-    ClientCertificate {
-        key: String,
-        certificate: Option<String>,
-    },
+    ClientCertificate(ClientCertificate),
+}
+
+/// The names of the secrets. One secret can contain both.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ClientCertificate {
+    key: String,
+    certificate: Option<String>,
+}
+
+impl<'de> Deserialize<'de> for Auth {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut table = toml::Table::deserialize(deserializer)?;
+        let message = |error: toml::de::Error| D::Error::custom(error.message());
+        let certificate = match table.len() {
+            0 | 1 => None,
+            _ => table.remove("client_certificate"),
+        };
+        let certificate = certificate.map(toml::Value::try_into).transpose();
+        Ok(Self {
+            added: table.try_into().map_err(message)?,
+            certificate: certificate.map_err(message)?,
+        })
+    }
 }
 
 #[derive(Deserialize)]
@@ -86,44 +104,50 @@ pub(super) fn of_rule(
 }
 
 fn parse(auth: Auth) -> Result<HostAuth, String> {
-    let (secret, placement) = match auth {
-        Auth::Bearer(secret) => (secret, CredentialPlacement::Bearer),
-        Auth::Basic { user, password } => {
+    let mut certificate = auth.certificate;
+    let (secret, placement) = match auth.added {
+        RequestAuth::Bearer(secret) => (secret, CredentialPlacement::Bearer),
+        RequestAuth::Basic { user, password } => {
             check_user(&user)?;
             (password, CredentialPlacement::Basic { user })
         }
-        Auth::Header { name, secret } => {
+        RequestAuth::Header { name, secret } => {
             let name = parse_header(&name)?;
             (secret, CredentialPlacement::Header { name })
         }
-        Auth::Query { name, secret } => {
+        RequestAuth::Query { name, secret } => {
             if name.is_empty() {
                 return Err("the name of a query parameter is empty".into());
             }
             (secret, CredentialPlacement::Query { name })
         }
-        Auth::AwsV4(aws) => parse_aws(aws)?,
-        Auth::ClientCredentials(client) => {
+        RequestAuth::AwsV4(aws) => parse_aws(aws)?,
+        RequestAuth::ClientCredentials(client) => {
             let (secret, client) = oauth_client::parse(*client)?;
             (secret, CredentialPlacement::ClientCredentials(client))
         }
-        Auth::ClientCertificate { key, certificate } => {
-            (key, CredentialPlacement::ClientCertificate { certificate })
+        RequestAuth::ClientCertificate(names) => {
+            let names = certificate.insert(names);
+            (names.key.clone(), CredentialPlacement::ClientCertificate)
         }
     };
     Ok(HostAuth {
         secret,
         placement,
+        certificate: certificate.map(|names| CertificateSecrets {
+            key: names.key,
+            certificate: names.certificate,
+        }),
         plain_http: false,
     })
 }
 
 /// Checks that the credential can be used with this scheme, and that an authorization server is reached in the same way.
 fn check_scheme(auth: &HostAuth, scheme: &str) -> Result<(), String> {
+    if auth.certificate.is_some() && scheme == "http" {
+        return Err("a client certificate needs TLS: use https".into());
+    }
     match &auth.placement {
-        CredentialPlacement::ClientCertificate { .. } if scheme == "http" => {
-            Err("a client certificate needs TLS: use https".into())
-        }
         CredentialPlacement::ClientCredentials(client)
             if !auth.plain_http && !client.server.url().starts_with("https://") =>
         {
@@ -215,28 +239,28 @@ mod tests {
             "https",
             "auth = { bearer = 'token' }",
             expect![[
-                r#"Some(HostAuth { secret: "token", placement: Bearer, plain_http: false })"#
+                r#"Some(HostAuth { secret: "token", placement: Bearer, certificate: None, plain_http: false })"#
             ]],
         );
         check(
             "http",
             "auth = { basic = { user = 'me', password = 'pw' } }\nplain_http = true",
             expect![[
-                r#"Some(HostAuth { secret: "pw", placement: Basic { user: "me" }, plain_http: true })"#
+                r#"Some(HostAuth { secret: "pw", placement: Basic { user: "me" }, certificate: None, plain_http: true })"#
             ]],
         );
         check(
             "https",
             "auth = { header = { name = 'X-Api-Key', secret = 'key' } }",
             expect![[
-                r#"Some(HostAuth { secret: "key", placement: Header { name: "x-api-key" }, plain_http: false })"#
+                r#"Some(HostAuth { secret: "key", placement: Header { name: "x-api-key" }, certificate: None, plain_http: false })"#
             ]],
         );
         check(
             "https",
             "auth = { query = { name = 'key', secret = 'key' } }",
             expect![[
-                r#"Some(HostAuth { secret: "key", placement: Query { name: "key" }, plain_http: false })"#
+                r#"Some(HostAuth { secret: "key", placement: Query { name: "key" }, certificate: None, plain_http: false })"#
             ]],
         );
     }
@@ -247,7 +271,7 @@ mod tests {
             "https",
             "auth.aws_v4 = { region = 'eu-central-1', service = 's3', access_key_id = 'AKIA1', secret_access_key = 'key', session_token = 'session' }",
             expect![[
-                r#"Some(HostAuth { secret: "key", placement: AwsV4(AwsSigner { region: "eu-central-1", service: "s3", access_key_id: "AKIA1", session_token: Some("session") }), plain_http: false })"#
+                r#"Some(HostAuth { secret: "key", placement: AwsV4(AwsSigner { region: "eu-central-1", service: "s3", access_key_id: "AKIA1", session_token: Some("session") }), certificate: None, plain_http: false })"#
             ]],
         );
         check(
@@ -265,13 +289,25 @@ mod tests {
             "https",
             "auth.client_certificate = { key = 'k', certificate = 'c' }",
             expect![[
-                r#"Some(HostAuth { secret: "k", placement: ClientCertificate { certificate: Some("c") }, plain_http: false })"#
+                r#"Some(HostAuth { secret: "k", placement: ClientCertificate, certificate: Some(CertificateSecrets { key: "k", certificate: Some("c") }), plain_http: false })"#
             ]],
         );
         check(
             "http",
             "auth.client_certificate = { key = 'k' }\nplain_http = true",
             expect!["a client certificate needs TLS: use https"],
+        );
+        check(
+            "https",
+            "auth = { bearer = 'token', client_certificate = { key = 'k' } }",
+            expect![[
+                r#"Some(HostAuth { secret: "token", placement: Bearer, certificate: Some(CertificateSecrets { key: "k", certificate: None }), plain_http: false })"#
+            ]],
+        );
+        check(
+            "https",
+            "auth = { bearer = 'token', query = { name = 'key', secret = 'key' } }",
+            expect!["wanted exactly 1 element, more than 1 element"],
         );
     }
 
@@ -281,14 +317,14 @@ mod tests {
             "https",
             "auth.client_credentials = { issuer = 'https://id.example', client_id = 'larder', client_secret = 's', scopes = ['a', 'b'] }",
             expect![[
-                r#"Some(HostAuth { secret: "s", placement: ClientCredentials(OauthClient { server: Issuer("https://id.example"), client_id: "larder", authentication: Secret, scopes: ["a", "b"], audience: None, resource: None }), plain_http: false })"#
+                r#"Some(HostAuth { secret: "s", placement: ClientCredentials(OauthClient { server: Issuer("https://id.example"), client_id: "larder", authentication: Secret, scopes: ["a", "b"], audience: None, resource: None }), certificate: None, plain_http: false })"#
             ]],
         );
         check(
             "https",
             "auth.client_credentials = { token_endpoint = 'https://id.example/token', client_id = 'larder', private_key = 'k', key_id = '1' }",
             expect![[
-                r#"Some(HostAuth { secret: "k", placement: ClientCredentials(OauthClient { server: Endpoint("https://id.example/token"), client_id: "larder", authentication: PrivateKey { key_id: Some("1") }, scopes: [], audience: None, resource: None }), plain_http: false })"#
+                r#"Some(HostAuth { secret: "k", placement: ClientCredentials(OauthClient { server: Endpoint("https://id.example/token"), client_id: "larder", authentication: PrivateKey { key_id: Some("1") }, scopes: [], audience: None, resource: None }), certificate: None, plain_http: false })"#
             ]],
         );
     }

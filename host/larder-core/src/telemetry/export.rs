@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use http::StatusCode;
 use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use reqwest::redirect::Policy;
 use serde::Deserialize;
 use tokio::sync::mpsc;
 
@@ -92,11 +91,7 @@ fn client(collector: &Collector) -> Result<reqwest::Client, reqwest::Error> {
             headers.insert(name, value);
         }
     }
-    // An error means that a cryptography provider is installed already.
-    _ = rustls::crypto::ring::default_provider().install_default();
-    let client = reqwest::Client::builder()
-        .redirect(Policy::none())
-        .timeout(REQUEST_TIMEOUT);
+    let client = larder_http::client_builder().timeout(REQUEST_TIMEOUT);
     client.no_proxy().default_headers(headers).build()
 }
 
@@ -107,13 +102,8 @@ async fn send(
     body: bytes::Bytes,
 ) -> Result<reqwest::Response, SendError> {
     let unreachable = |error: reqwest::Error| {
-        // Logs the innermost error, which is the most specific. The URL is removed because it may contain
-        // a key.
-        let mut reason: &dyn std::error::Error = &error;
-        while let Some(source) = reason.source() {
-            reason = source;
-        }
-        SendError::Unreachable(reason.to_string())
+        // The URL was removed, because it may contain a key.
+        SendError::Unreachable(larder_http::root_cause(&error))
     };
     let sending = client.post(url).body(body).send();
     let response = sending

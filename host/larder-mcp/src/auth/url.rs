@@ -5,6 +5,7 @@ use std::fmt;
 use std::net::IpAddr;
 
 use http::Uri;
+use larder_http::well_known;
 
 /// An `https` URL, or an `http` URL of this machine, with exactly the configured text.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -43,12 +44,6 @@ impl SecureUrl {
     /// Whether the host is this machine.
     pub(super) fn is_local(&self) -> bool {
         absolute(&self.0).is_some_and(|uri| is_local(&uri))
-    }
-
-    /// Returns the well-known URL of this name: the name is inserted between host and path, as in RFC 8414 and RFC
-    /// 9728.
-    pub(super) fn well_known(&self, name: &str) -> String {
-        well_known(&self.0, name)
     }
 }
 
@@ -119,15 +114,6 @@ fn is_local(uri: &Uri) -> bool {
             .is_ok_and(|address| address.is_loopback())
 }
 
-fn well_known(url: &str, name: &str) -> String {
-    let start = url.find("://").map_or(0, |at| at.saturating_add(3));
-    let end = url[start..]
-        .find('/')
-        .map_or(url.len(), |at| start.saturating_add(at));
-    let (origin, path) = url.split_at(end);
-    format!("{origin}/.well-known/{name}{}", path.trim_end_matches('/'))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -165,14 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn inserts_the_well_known_name_before_the_path() {
-        let at = |url: &str| SecureUrl::parse(url).unwrap().well_known("x");
-        assert_eq!(at("https://a.example"), "https://a.example/.well-known/x");
-        assert_eq!(at("https://a.example/"), "https://a.example/.well-known/x");
-        assert_eq!(
-            at("https://a.example:8443/t/1"),
-            "https://a.example:8443/.well-known/x/t/1"
-        );
+    fn the_metadata_belongs_to_the_path() {
         let audience = Audience::parse("https://docs.example/mcp").unwrap();
         assert_eq!(
             audience.metadata(),

@@ -306,6 +306,7 @@ mod tests {
             auth: Some(HostAuth {
                 secret: secret.into(),
                 placement: CredentialPlacement::Bearer,
+                certificate: None,
                 plain_http: false,
             }),
             ..rule(host)

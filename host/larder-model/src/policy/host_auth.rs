@@ -13,6 +13,8 @@ pub struct HostAuth {
     pub secret: String,
     /// The part of a request that contains the secret, or what is derived from it.
     pub placement: CredentialPlacement,
+    /// The client certificate of the connection.
+    pub certificate: Option<CertificateSecrets>,
     /// Whether the credential may be sent without TLS.
     pub plain_http: bool,
 }
@@ -41,11 +43,17 @@ pub enum CredentialPlacement {
     AwsV4(AwsSigner),
     /// The header `authorization`, as a bearer token that an authorization server issues for the secret.
     ClientCredentials(OauthClient),
-    /// No part of the request, but its TLS connection. The secret is the private key of a client certificate.
-    ClientCertificate {
-        /// The name of the secret with the certificate; none if the same secret contains both.
-        certificate: Option<String>,
-    },
+    /// No part of the request, but its TLS connection. The secret is the private key of the client certificate.
+    ClientCertificate,
+}
+
+/// The names of the secrets of a client certificate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CertificateSecrets {
+    /// The private key.
+    pub key: String,
+    /// The certificate; none if the same secret contains both.
+    pub certificate: Option<String>,
 }
 
 /// The owner and the scope of signatures (AWS Signature Version 4).
@@ -64,21 +72,22 @@ pub struct AwsSigner {
 impl HostAuth {
     /// The names of all secrets of the credential.
     pub fn secrets(&self) -> impl Iterator<Item = &str> {
-        iter::once(self.secret.as_str()).chain(self.placement.other_secret())
+        let own = iter::once(self.secret.as_str()).chain(self.placement.other_secret());
+        let certificate = self.certificate.iter();
+        let certificate = certificate.flat_map(|it| iter::once(&it.key).chain(&it.certificate));
+        own.chain(
+            certificate
+                .map(String::as_str)
+                .filter(|name| *name != self.secret),
+        )
     }
 }
 
 impl CredentialPlacement {
-    /// Whether the credential belongs to the connection instead of the request.
-    pub fn is_certificate(&self) -> bool {
-        matches!(self, Self::ClientCertificate { .. })
-    }
-
     /// The name of the second secret of the credential.
     pub fn other_secret(&self) -> Option<&str> {
         match self {
             Self::AwsV4(signer) => signer.session_token.as_deref(),
-            Self::ClientCertificate { certificate } => certificate.as_deref(),
             _ => None,
         }
     }
@@ -87,7 +96,11 @@ impl CredentialPlacement {
 /// The placement and the names of the secrets, such as `bearer with secret token`.
 impl fmt::Display for HostAuth {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} with secret ", self.placement)?;
+        write!(f, "{}", self.placement)?;
+        if self.certificate.is_some() && self.placement != CredentialPlacement::ClientCertificate {
+            write!(f, " and {}", CredentialPlacement::ClientCertificate)?;
+        }
+        f.write_str(" with secret ")?;
         for (number, name) in self.secrets().enumerate() {
             let separator = if number > 0 { " and " } else { "" };
             write!(f, "{separator}{}", quoted(name))?;
@@ -108,7 +121,7 @@ impl fmt::Display for CredentialPlacement {
             Self::Query { name } => write!(f, "query {}", quoted(name)),
             Self::AwsV4(signer) => signer.fmt(f),
             Self::ClientCredentials(client) => client.fmt(f),
-            Self::ClientCertificate { .. } => f.write_str("client_certificate"),
+            Self::ClientCertificate => f.write_str("client_certificate"),
         }
     }
 }
@@ -136,6 +149,7 @@ mod tests {
                 access_key_id: "AKIA1".into(),
                 session_token: Some("session token".into()),
             }),
+            certificate: None,
             plain_http: false,
         };
         assert_eq!(
@@ -143,5 +157,32 @@ mod tests {
             "aws_v4 s3 in eu-central-1 as AKIA1 with secret key and \"session token\""
         );
         assert_eq!(auth.secrets().collect::<Vec<_>>(), ["key", "session token"]);
+    }
+
+    #[test]
+    fn a_certificate_can_belong_to_another_credential() {
+        let certificate = CertificateSecrets {
+            key: "key".into(),
+            certificate: Some("certificate".into()),
+        };
+        let alone = HostAuth {
+            secret: "key".into(),
+            placement: CredentialPlacement::ClientCertificate,
+            certificate: Some(certificate),
+            plain_http: false,
+        };
+        assert_eq!(
+            alone.to_string(),
+            "client_certificate with secret key and certificate"
+        );
+        let both = HostAuth {
+            secret: "token".into(),
+            placement: CredentialPlacement::Bearer,
+            ..alone
+        };
+        assert_eq!(
+            both.to_string(),
+            "bearer and client_certificate with secret token and key and certificate"
+        );
     }
 }

@@ -139,6 +139,7 @@ mod tests {
             Some(HostAuth {
                 secret: secret.into(),
                 placement: CredentialPlacement::Bearer,
+                certificate: None,
                 plain_http,
             })
         };

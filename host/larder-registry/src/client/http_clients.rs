@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use larder_http::{client_builder, root_cause};
 use reqwest::redirect::Policy;
 
 use crate::Error;
@@ -47,12 +48,11 @@ fn client(
     access: &Access,
     redirects: Policy,
 ) -> Result<reqwest::Client, Error> {
-    install_crypto_provider();
     let failed = |cause: String| Error::Settings {
         registry: name.to_owned(),
         cause,
     };
-    let mut builder = reqwest::Client::builder()
+    let mut builder = client_builder()
         .user_agent(USER_AGENT)
         .connect_timeout(CONNECT_TIMEOUT.min(access.limits.stall))
         .https_only(!registry.plain_http)
@@ -81,24 +81,6 @@ fn certificates(pem: &str) -> Result<Vec<reqwest::Certificate>, String> {
     }
 }
 
-/// Selects the implementation of TLS. An error means that an implementation is already selected.
-fn install_crypto_provider() {
-    _ = rustls::crypto::ring::default_provider().install_default();
-}
-
 pub(super) fn unavailable(registry: &str, error: &reqwest::Error) -> Error {
     Error::unavailable(registry, root_cause(error))
-}
-
-/// Returns the innermost cause. It is the most specific message, and contains no URL.
-fn root_cause(error: &reqwest::Error) -> String {
-    let mut cause: &dyn std::error::Error = error;
-    while let Some(deeper) = cause.source() {
-        cause = deeper;
-    }
-    if error.is_timeout() {
-        "timed out".into()
-    } else {
-        cause.to_string()
-    }
 }

@@ -12,16 +12,16 @@ use larder_runtime::ledger::SeveralTeams;
 use larder_runtime::shares::{ShareLimits, Shares};
 
 /// A request with the credential of a rule.
-pub struct CredentialTest<'a> {
+pub struct CredentialTest {
     /// The team that may use the secrets.
-    pub team: &'a TeamName,
+    pub team: TeamName,
     /// The provider that has the rule.
-    pub provider: &'a ProviderName,
+    pub provider: ProviderName,
     /// The rule, which has a credential.
-    pub rule: &'a HostRule,
+    pub rule: HostRule,
 }
 
-impl CredentialTest<'_> {
+impl CredentialTest {
     /// Sends a request to this URL. Returns the status of the response, or why there is none.
     pub async fn get(
         &self,
@@ -37,8 +37,6 @@ impl CredentialTest<'_> {
     }
 
     fn outgoing_http(&self, credentials: &CredentialStore) -> OutgoingHttp {
-        // An error means that a provider is installed already.
-        _ = rustls::crypto::ring::default_provider().install_default();
         let rule = HostRule {
             methods: None,
             ..self.rule.clone()
@@ -48,7 +46,7 @@ impl CredentialTest<'_> {
             ..Grant::default()
         };
         let shares = Shares::new(ShareLimits::default(), &SeveralTeams::default());
-        let lookups = DnsLookups::new(shares.team(self.team));
+        let lookups = DnsLookups::new(shares.team(&self.team));
         let user = CredentialUser {
             team: self.team.clone(),
             provider: self.provider.clone(),

@@ -179,10 +179,10 @@ impl OutgoingHttp {
         connect_timeout: Option<Duration>,
     ) -> Result<http::Response<reqwest::Body>, RequestError> {
         let client = match access.auth {
-            Some(auth) if auth.placement.is_certificate() => {
-                let certificate = self.secrets(auth, &request)?.into_certificate();
-                self.clients
-                    .with_certificate(auth, access.scope, certificate)?
+            Some(auth) if auth.certificate.is_some() => {
+                let secrets = self.secrets(auth, &request)?;
+                let certificate = secrets.certificate_for(&RequestTarget::of(&request));
+                self.clients.for_auth(auth, access.scope, certificate)?
             }
             _ => self.clients.get(access.scope)?,
         };
@@ -225,7 +225,7 @@ impl OutgoingHttp {
                 scope,
                 auth,
                 client,
-                credential: &secrets.main,
+                secrets: &secrets,
             };
             secrets.main.secret = self.access_token(&request, permit).await?;
         }
@@ -257,7 +257,7 @@ impl OutgoingHttp {
             result
         };
         let slot = self.tokens.slot(request.auth);
-        slot.token(&request.credential.secret, issue).await
+        slot.token(&request.secrets.main.secret, issue).await
     }
 }
 

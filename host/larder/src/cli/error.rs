@@ -59,8 +59,9 @@ pub(super) enum CommandError {
     #[error("{} contains no token: the file must contain the token and nothing else", .0.display())]
     NoToken(PathBuf),
     #[error(
-        "no provider in the configuration sends the secret `{name}` to {host}: write \
-         `hosts = [{{ host = \"HOST\", auth = {{ bearer = \"{name}\" }} }}]`, or another `auth`, in [provider.NAME]"
+        "no provider sends the secret `{name}` to {host}: write \
+         `hosts = [{{ host = \"HOST\", auth = {{ bearer = \"{name}\" }} }}]`, or another `auth`, in [provider.NAME], or approve \
+         the NAME.toml that requests it"
     )]
     UnusedSecret { name: String, host: String },
     #[error("there is no folder for tokens: set HOME or XDG_STATE_HOME")]

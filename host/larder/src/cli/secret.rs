@@ -5,11 +5,13 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueHint};
 use http::{StatusCode, Uri};
 
+use super::admin_args::AdminArgs;
+use super::check::grants::host_rules;
 use super::error::CommandError;
 use super::team::TeamArg;
-use super::{Outcome, out, sanitize};
-use larder_config::{self as config, Config, Overrides, Team};
-use larder_model::name::TeamName;
+use super::{Outcome, out, sanitize, state_folder};
+use larder_config::{self as config, Config, Overrides};
+use larder_core::reconcile::ApprovalsError;
 use larder_model::policy::{CredentialStore, HostAuth, HostRule, SecretHosts};
 use larder_sandbox::CredentialTest;
 
@@ -27,7 +29,8 @@ enum Command {
 
 /// Try a secret: send a request with it, as the server does for a provider
 ///
-/// The configuration of a provider must have a host with `auth` that uses the secret. The value is never printed.
+/// A provider must have a host with `auth` that uses the secret, in the configuration or in its NAME.toml if that is
+/// approved. The value is never printed.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Exit code 1 if the host refuses the secret, or if the request fails. Many hosts answer some requests \
@@ -64,11 +67,13 @@ impl Test {
             team: self.team.team.clone(),
             ..Overrides::default()
         })?;
+        let admin = AdminArgs::of_config(self.config.clone());
+        let config = state_folder::of_server(config, admin).await?;
         let credentials = CredentialStore::default();
         credentials.set(config.credentials());
         let url = self.url();
         let mut statuses = Vec::new();
-        for test in self.tests(&config, &url) {
+        for test in self.tests(&config, &url)? {
             statuses.push(try_secret(&test, &url, &credentials).await?);
         }
         if statuses.is_empty() {
@@ -89,16 +94,21 @@ impl Test {
     }
 
     /// The tests of all rules for this URL that use the secret.
-    fn tests<'a>(
-        &'a self,
-        config: &'a Config,
-        url: &'a str,
-    ) -> impl Iterator<Item = CredentialTest<'a>> {
+    fn tests(&self, config: &Config, url: &str) -> Result<Vec<CredentialTest>, ApprovalsError> {
         let only = self.team.team.as_ref();
         let teams = config.teams.iter();
-        let teams = teams.filter(move |(name, _)| only.is_none_or(|only| only == *name));
-        let all = teams.flat_map(|(name, team)| tests_of_team(name, team));
-        all.filter(move |test| self.is_used_by(test.rule) && is_for_url(test.rule, url))
+        let mut tests = Vec::new();
+        for (team, config) in teams.filter(|(name, _)| only.is_none_or(|only| only == *name)) {
+            for (provider, mut rules) in host_rules(config)? {
+                rules.retain(|rule| self.is_used_by(rule) && is_for_url(rule, url));
+                tests.extend(rules.into_iter().map(|rule| CredentialTest {
+                    team: team.clone(),
+                    provider: provider.clone(),
+                    rule,
+                }));
+            }
+        }
+        Ok(tests)
     }
 
     fn is_used_by(&self, rule: &HostRule) -> bool {
@@ -108,24 +118,9 @@ impl Test {
     }
 }
 
-fn tests_of_team<'a>(
-    team: &'a TeamName,
-    config: &'a Team,
-) -> impl Iterator<Item = CredentialTest<'a>> {
-    let providers = config.reconcile.providers.iter();
-    providers.flat_map(move |(provider, config)| {
-        let rules = config.grant.hosts.iter();
-        rules.map(move |rule| CredentialTest {
-            team,
-            provider,
-            rule,
-        })
-    })
-}
-
 /// Sends a request with the secret, and prints the outcome. Returns the status of the response if there is one.
 async fn try_secret(
-    test: &CredentialTest<'_>,
+    test: &CredentialTest,
     url: &str,
     credentials: &CredentialStore,
 ) -> Result<Option<StatusCode>, CommandError> {

@@ -48,6 +48,7 @@ fn rule(upstream: &EchoServer, placement: Option<CredentialPlacement>) -> HostRu
         auth: placement.map(|placement| HostAuth {
             secret: "token".into(),
             placement,
+            certificate: None,
             plain_http: true,
         }),
     }

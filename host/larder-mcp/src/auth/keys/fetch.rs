@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use futures_util::StreamExt as _;
+use larder_http::{client_builder, metadata_urls, read_body, root_cause};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -53,19 +53,8 @@ pub(in crate::auth) async fn fetch(
 
 /// Finds the URL of the keys: first by RFC 8414, then by OpenID Connect Discovery in both forms of its URL.
 async fn discover(issuer: &SecureUrl) -> Result<SecureUrl, FetchError> {
-    let openid = "openid-configuration";
-    let appended = format!(
-        "{}/.well-known/{openid}",
-        issuer.as_str().trim_end_matches('/')
-    );
-    let mut candidates = vec![
-        issuer.well_known("oauth-authorization-server"),
-        issuer.well_known(openid),
-        appended,
-    ];
-    candidates.dedup();
     let mut failures = Vec::new();
-    for url in candidates {
+    for url in metadata_urls(issuer.as_str()) {
         let metadata: Metadata = match get(&url, issuer.is_local()).await {
             Ok(metadata) => metadata,
             Err(error) => {
@@ -96,10 +85,7 @@ async fn get<T: DeserializeOwned>(url: &str, local: bool) -> Result<T, FetchErro
 }
 
 async fn bytes(url: &str, local: bool) -> Result<Vec<u8>, String> {
-    // An error means that a crypto provider is installed already, which is no problem.
-    _ = rustls::crypto::ring::default_provider().install_default();
-    let builder = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none());
-    let builder = builder
+    let builder = client_builder()
         .connect_timeout(CONNECT_TIMEOUT)
         .timeout(TIMEOUT)
         .https_only(!local);
@@ -111,31 +97,7 @@ async fn bytes(url: &str, local: bool) -> Result<Vec<u8>, String> {
     if !response.status().is_success() {
         return Err(format!("HTTP {}", response.status().as_u16()));
     }
-    let mut body = Vec::new();
-    let mut chunks = response.bytes_stream();
-    while let Some(chunk) = chunks.next().await {
-        body.extend_from_slice(&chunk.map_err(|error| root_cause(&error))?);
-        if body.len() > MAX_SIZE {
-            return Err(format!(
-                "the response is larger than {} KiB",
-                MAX_SIZE >> 10
-            ));
-        }
-    }
-    Ok(body)
-}
-
-/// Returns the innermost cause, which is the most specific message.
-fn root_cause(error: &reqwest::Error) -> String {
-    let mut cause: &dyn std::error::Error = error;
-    while let Some(deeper) = cause.source() {
-        cause = deeper;
-    }
-    if error.is_timeout() {
-        "timed out".into()
-    } else {
-        cause.to_string()
-    }
+    read_body(response, MAX_SIZE).await
 }
 
 #[cfg(test)]

@@ -53,6 +53,7 @@ fn request() -> GrantRequest {
                 auth: Some(HostAuth {
                     secret: "key".into(),
                     placement: CredentialPlacement::Basic { user: "a b".into() },
+                    certificate: None,
                     plain_http: true,
                 }),
                 ..rule("y.example", None)

@@ -16,6 +16,9 @@ use larder_model::policy::{Credential, CredentialPlacement, HostAuth};
 pub(super) struct SecretValues {
     pub(super) main: Credential,
     other: Option<Credential>,
+    /// The private key of the client certificate.
+    key: Option<Credential>,
+    certificate: Option<Credential>,
 }
 
 impl SecretValues {
@@ -27,48 +30,58 @@ impl SecretValues {
         request: &reqwest::Request,
     ) -> Result<Self, String> {
         let target = RequestTarget::of(request);
-        if !target.is_tls() && !auth.plain_http {
-            return Err(format!(
-                "the secret `{}` is sent only over TLS; its operator can allow {} with `plain_http = true`",
-                auth.secret,
-                target.origin()
-            ));
-        }
-        let value = |name: &str| checked_value(name, find(name), &target);
-        let other = auth.placement.other_secret();
+        let value = |name: &str| {
+            let Some(credential) = find(name) else {
+                let origin = target.origin();
+                return Err(format!(
+                    "the secret `{name}` is not available for requests to {origin}; its operator can add [secret.{name}] with `hosts`"
+                ));
+            };
+            check_target(auth, name, &credential, &target)?;
+            Ok(credential)
+        };
+        let optional = |name: Option<&String>| name.map(|name| value(name)).transpose();
+        let names = auth.certificate.as_ref();
         Ok(Self {
             main: value(&auth.secret)?,
-            other: other.map(value).transpose()?,
+            other: auth.placement.other_secret().map(value).transpose()?,
+            key: optional(names.map(|names| &names.key))?,
+            certificate: optional(names.and_then(|names| names.certificate.as_ref()))?,
         })
     }
 
-    /// The secrets as a client certificate.
-    pub(super) fn into_certificate(self) -> ClientCertificate {
-        ClientCertificate {
-            key: self.main.secret,
-            certificate: self.other.map(|other| other.secret),
+    /// The client certificate, if there is one and its secrets may be used for this target.
+    pub(super) fn certificate_for(&self, target: &RequestTarget<'_>) -> Option<ClientCertificate> {
+        let mut secrets = self.key.iter().chain(&self.certificate);
+        if !secrets.all(|it| target.is_allowed_by_any(it.hosts.rules())) {
+            return None;
         }
+        Some(ClientCertificate {
+            key: self.key.as_ref()?.secret.clone(),
+            certificate: self.certificate.as_ref().map(|it| it.secret.clone()),
+        })
     }
 }
 
-/// Returns a secret that may be sent to this target.
-fn checked_value(
+/// Checks that a secret of a credential may be sent to this target.
+pub(super) fn check_target(
+    auth: &HostAuth,
     name: &str,
-    credential: Option<Credential>,
+    credential: &Credential,
     target: &RequestTarget<'_>,
-) -> Result<Credential, String> {
+) -> Result<(), String> {
     let origin = target.origin();
-    let Some(credential) = credential else {
+    if !target.is_tls() && !auth.plain_http {
         return Err(format!(
-            "the secret `{name}` is not available for requests to {origin}; its operator can add [secret.{name}] with `hosts`"
+            "the secret `{name}` is sent only over TLS; its operator can allow {origin} with `plain_http = true`"
         ));
-    };
+    }
     if !target.is_allowed_by_any(credential.hosts.rules()) {
         return Err(format!(
             "the secret `{name}` may not be sent to {origin}; its operator can allow it with `hosts` of [secret.{name}]"
         ));
     }
-    Ok(credential)
+    Ok(())
 }
 
 /// Adds a credential: for a client of an authorization server, its access token. Returns the forms of its secrets, or why it cannot be added.
@@ -101,7 +114,7 @@ pub(super) fn add(
             Ok(SecretForms::new(secret, &as_sent))
         }
         // The key is not sent, only what is signed with it.
-        CredentialPlacement::ClientCertificate { .. } => Ok(SecretForms::of_all(iter::empty())),
+        CredentialPlacement::ClientCertificate => Ok(SecretForms::of_all(iter::empty())),
         CredentialPlacement::AwsV4(signer) => {
             let session_token = secrets.other.as_ref().map(|other| other.secret.reveal());
             let key = AwsKey {
@@ -178,6 +191,7 @@ mod tests {
         HostAuth {
             secret: "token".into(),
             placement,
+            certificate: None,
             plain_http: false,
         }
     }

@@ -74,14 +74,17 @@ impl HttpClients {
         client.clone().map_err(RequestError::Unreachable)
     }
 
-    /// The client for the addresses in this scope with the current certificate of a credential. A client with a replaced
-    /// certificate is dropped, and its connections end with their requests.
-    pub(super) fn with_certificate(
+    /// The client for the addresses in this scope with the current certificate of a credential, if it has one. A client
+    /// with a replaced certificate is dropped, and its connections end with their requests.
+    pub(super) fn for_auth(
         &self,
         auth: &HostAuth,
         scope: NetworkScope,
-        certificate: ClientCertificate,
+        certificate: Option<ClientCertificate>,
     ) -> Result<reqwest::Client, RequestError> {
+        let Some(certificate) = certificate else {
+            return self.get(scope);
+        };
         let mut certified = self.certified.lock();
         let is_same = |one: &CertifiedClient| one.auth == *auth && one.scope == scope;
         if let Some(at) = certified.iter().position(is_same) {
@@ -111,7 +114,8 @@ impl HttpClients {
     ) -> Result<reqwest::Client, RequestError> {
         // The cause could contain a part of the key.
         let invalid = |_: reqwest::Error| {
-            let name = &auth.secret;
+            let names = auth.certificate.as_ref();
+            let name = names.map_or("", |names| &names.key);
             RequestError::Denied(format!(
                 "the secret `{name}` is not the private key of a client certificate, in the format PEM"
             ))
@@ -123,8 +127,7 @@ impl HttpClients {
     }
 
     fn builder(&self, scope: NetworkScope) -> reqwest::ClientBuilder {
-        reqwest::Client::builder()
-            .redirect(reqwest::redirect::Policy::none())
+        larder_http::client_builder()
             .no_proxy()
             .timeout(self.timeout)
             .connector_layer(ConnectTimeoutLayer)

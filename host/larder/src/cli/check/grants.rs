@@ -1,6 +1,6 @@
 //! The grants of each provider: configured, requested, approved and pending.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde::Serialize;
@@ -11,7 +11,7 @@ use larder_config::Team;
 use larder_core::reconcile::{ApprovalsError, Config, MAX_GRANT_REQUEST_SIZE};
 use larder_core::source::{Artifact, Blob, FetchOutcome, Folder, Source as _};
 use larder_model::name::ProviderName;
-use larder_model::policy::{ApprovalMode, grant_lines};
+use larder_model::policy::{ApprovalMode, Grant, GrantRequest, HostRule, grant_lines};
 use larder_model::size;
 
 #[derive(Debug, Default, Serialize)]
@@ -130,6 +130,46 @@ fn secret_in_guest(name: &str, secret: &str) -> String {
     )
 }
 
+/// Returns the rules for HTTP requests of each provider of a team, within its ceiling: those of the configuration, and
+/// those that a NAME.toml requests if everything in it is granted or approved.
+pub(in crate::cli) fn host_rules(
+    team: &Team,
+) -> Result<BTreeMap<ProviderName, Vec<HostRule>>, ApprovalsError> {
+    let config = &team.reconcile;
+    let configured = config.providers.iter().map(|(name, provider)| {
+        let granted = config.ceiling.cap(&provider.grant).allowed;
+        (name.clone(), granted.hosts)
+    });
+    let mut rules: BTreeMap<_, _> = configured.collect();
+    let scan = Folder::new(team.plugins.clone()).scan().unwrap_or_default();
+    for artifact in &scan.artifacts {
+        let Ok(name) = ProviderName::parse(&artifact.name) else {
+            continue;
+        };
+        if let Some(grant) = approved_grant(config, &name, artifact)? {
+            rules.insert(name, grant.hosts);
+        }
+    }
+    Ok(rules)
+}
+
+/// Returns the grant of a component with a NAME.toml that is valid, granted and approved.
+fn approved_grant(
+    config: &Config,
+    name: &ProviderName,
+    artifact: &Artifact,
+) -> Result<Option<Grant>, ApprovalsError> {
+    let Some(Ok(request)) = parse_request(config, artifact) else {
+        return Ok(None);
+    };
+    let provider = config.providers.get(name).unwrap_or(&config.default);
+    let granted = config.ceiling.cap(&provider.grant).allowed;
+    let request = config.ceiling.cap_request(request).allowed;
+    let beyond = request.lines_beyond(&granted);
+    let unapproved = unapproved(config, name, artifact, &beyond)?;
+    Ok(unapproved.is_empty().then(|| request.merged_into(&granted)))
+}
+
 fn of_provider(
     config: &Config,
     name: &ProviderName,
@@ -145,23 +185,16 @@ fn of_provider(
         denied: capped.denied,
         ..GrantReport::default()
     };
-    let Some(grant_request) = &artifact.grant_request else {
-        return Ok(report);
-    };
-    match text(grant_request)
-        .and_then(|text| (config.parse_grant_request)(&text, &config.relative_to))
-    {
-        Err(fault) => report.fault = Some(fault),
-        Ok(request) => {
+    match parse_request(config, artifact) {
+        None => {}
+        Some(Err(fault)) => report.fault = Some(fault),
+        Some(Ok(request)) => {
             report.requested = request.lines_beyond(&capped.allowed);
             let request = config.ceiling.cap_request(request);
             let beyond = request.allowed.lines_beyond(&capped.allowed);
             report.allowed.extend(beyond.clone());
             report.denied.extend(&report.requested - &beyond);
-            report.pending_approval = match provider.approval_mode {
-                ApprovalMode::Ask => unapproved(config, name, artifact, &beyond)?,
-                ApprovalMode::Always => BTreeSet::new(),
-            };
+            report.pending_approval = unapproved(config, name, artifact, &beyond)?;
             report.approved = beyond
                 .difference(&report.pending_approval)
                 .cloned()
@@ -169,6 +202,12 @@ fn of_provider(
         }
     }
     Ok(report)
+}
+
+/// Returns the request in the NAME.toml of a component, or its error. None without a NAME.toml.
+fn parse_request(config: &Config, artifact: &Artifact) -> Option<Result<GrantRequest, String>> {
+    let text = text(artifact.grant_request.as_ref()?);
+    Some(text.and_then(|text| (config.parse_grant_request)(&text, &config.relative_to)))
 }
 
 fn text(grant_request: &Blob) -> Result<String, String> {
@@ -193,6 +232,10 @@ fn unapproved(
     artifact: &Artifact,
     lines: &BTreeSet<String>,
 ) -> Result<BTreeSet<String>, ApprovalsError> {
+    let provider = config.providers.get(name).unwrap_or(&config.default);
+    if provider.approval_mode == ApprovalMode::Always {
+        return Ok(BTreeSet::new());
+    }
     let unapproved = config.approvals.unapproved(&config.team, name, lines)?;
     if unapproved.is_empty() {
         return Ok(unapproved);

@@ -4,7 +4,7 @@ use larder_model::name::Digest;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 
 use super::server::{EchoServer, certificate};
-use super::uri;
+use super::{SECRET, uri};
 use crate::administration::admin::AdminClient;
 use crate::support::harness::{SLOW_WAIT, eventually_within};
 use crate::support::process::WorkDir;
@@ -37,19 +37,27 @@ impl Client {
     }
 }
 
+/// The part of `auth` for the certificate of the client.
+const CERTIFICATE: &str = "client_certificate = { key = 'key', certificate = 'certificate' }";
+
 fn work_dir(upstream: &EchoServer, client: &Client) -> WorkDir {
+    work_dir_with(upstream, client, CERTIFICATE)
+}
+
+fn work_dir_with(upstream: &EchoServer, client: &Client, auth: &str) -> WorkDir {
     let origin = upstream.origin();
     let config = format!(
         "[admin]\nlisten = '127.0.0.1:0'\n\
          [secret.key]\nfile = 'key'\nhosts = ['{origin}']\n\
          [secret.certificate]\nfile = 'certificate'\nhosts = ['{origin}']\n\
-         [provider.credentials]\nhosts = [{{ host = '{origin}', \
-         auth.client_certificate = {{ key = 'key', certificate = 'certificate' }} }}]\n"
+         [secret.token]\nfile = 'token'\nhosts = ['{origin}']\n\
+         [provider.credentials]\nhosts = [{{ host = '{origin}', auth = {{ {auth} }} }}]\n"
     );
     WorkDir::with_guests("credentials")
         .file("larder.toml", &config)
         .file("key", &client.key)
         .file("certificate", &client.certificate)
+        .file("token", SECRET)
 }
 
 fn open(work_dir: &WorkDir) -> (AdminClient, String) {
@@ -106,4 +114,41 @@ async fn a_certificate_that_is_missing_or_refused_is_an_error() {
     };
     eventually_within(SLOW_WAIT, "the key is refused", is_denied).await;
     drop(admin);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_can_demand_a_certificate_and_a_token() {
+    let issuer = issuer();
+    let upstream = EchoServer::start_for_clients(issuer.der());
+    let client = Client::new(&issuer);
+    let read_with = |auth: &str| {
+        let work_dir = work_dir_with(&upstream, &client, auth);
+        let (admin, url) = open(&work_dir);
+        let text = read(&work_dir, &url, &upstream.url("protected"));
+        drop(admin);
+        text
+    };
+    let bearer = "bearer = 'token'";
+    let text = read_with(&format!("{bearer}, {CERTIFICATE}"));
+    assert!(
+        text.starts_with("200 ") && text.contains("not found"),
+        "{text}"
+    );
+    assert_eq!(upstream.take_requests()[0], client.digest);
+    assert!(read_with(bearer).starts_with("Failure::Unreachable("));
+    assert!(upstream.take_requests().is_empty());
+    assert!(read_with(CERTIFICATE).starts_with("401 "));
+    assert_eq!(upstream.take_requests().len(), 2);
+    // The certificate is used at the authorization server, too.
+    let endpoint = upstream.url("token");
+    let text = read_with(&format!(
+        "client_credentials = {{ token_endpoint = '{endpoint}', client_id = 'larder', client_secret = 'token' }}, {CERTIFICATE}"
+    ));
+    assert!(
+        text.starts_with("200 ") && text.contains("not found"),
+        "{text}"
+    );
+    let requests = upstream.take_requests();
+    assert_eq!([&requests[0], &requests[2]], [&client.digest; 2]);
+    assert!(requests[1].starts_with("POST /token "), "{requests:?}");
 }

@@ -55,6 +55,7 @@ async fn start_with(
         auth: Some(HostAuth {
             secret: "token".into(),
             placement: CredentialPlacement::ClientCredentials(client),
+            certificate: None,
             plain_http: true,
         }),
         ..rule(&upstream, None)
@@ -254,7 +255,7 @@ async fn a_server_that_is_slow() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_with_a_huge_response() {
     let answer = Answer::text(200, &"x".repeat(70_000));
-    check_endpoint(answer, "its response has more than 65536 bytes").await;
+    check_endpoint(answer, "the response is larger than 64 KiB").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -276,7 +277,7 @@ async fn metadata_that_cannot_be_used() {
             Answer::text(200, "[]"),
             "its metadata is not the JSON of a server",
         ),
-        (huge, "its response has more than 65536 bytes"),
+        (huge, "the response is larger than 64 KiB"),
         (Answer::json(&other), "its metadata is about the issuer"),
     ] {
         let test = start().await;

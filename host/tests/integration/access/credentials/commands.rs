@@ -248,9 +248,7 @@ fn a_secret_can_be_tried() {
     assert_eq!(code, Some(1));
     let (text, code) = tested(&work_dir, "https://elsewhere.example");
     assert!(
-        text.contains(
-            "no provider in the configuration sends the secret `token` to https://elsewhere.example"
-        ),
+        text.contains("no provider sends the secret `token` to https://elsewhere.example"),
         "{text}"
     );
     assert_eq!(code, Some(64));
@@ -260,4 +258,35 @@ fn a_secret_can_be_tried() {
     let (text, code) = tested(&work_dir, unreachable);
     assert!(text.contains(": failed: "), "{text}");
     assert_eq!(code, Some(1));
+}
+
+#[test]
+fn a_secret_that_a_component_requests_can_be_tried() {
+    let upstream = EchoServer::start_tls();
+    let origin = upstream.origin();
+    let config = |approve: &str, ceiling: &str| {
+        format!(
+            "[stdio]\nteams = ['alpha']\n[secret.token]\nfile = 'token'\nhosts = ['{origin}']\n\
+             [team.alpha]\nplugins = 'plugins'\napprove = '{approve}'\nceiling = {{ hosts = [{ceiling}], secrets = ['token'] }}\n"
+        )
+    };
+    let allowed = format!("'{origin}'");
+    let request = format!("hosts = [{{ host = '{origin}', auth = {{ bearer = 'token' }} }}]\n");
+    let mut work_dir =
+        work_dir(&config("always", &allowed)).file("plugins/credentials.toml", &request);
+    let (text, code) = tested(&work_dir, &upstream.url("ok"));
+    assert_eq!(
+        text,
+        format!("credentials {origin}/ok, bearer with secret token: accepted (status 200 OK)\n")
+    );
+    assert_eq!(code, Some(0));
+    assert!(upstream.take_requests()[0].contains(&format!("Bearer {SECRET}")));
+    // Neither a request beyond the ceiling nor one without an approval has an effect.
+    for (approve, ceiling) in [("always", ""), ("ask", &allowed)] {
+        work_dir = work_dir.file("larder.toml", &config(approve, ceiling));
+        let (text, code) = tested(&work_dir, &upstream.url("ok"));
+        assert!(text.contains("sends the secret `token` to"), "{text}");
+        assert_eq!(code, Some(64));
+    }
+    assert!(upstream.take_requests().is_empty());
 }

@@ -12,6 +12,9 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::ClientCertVerifier;
 use rustls::{RootCertStore, ServerConfig, ServerConnection, StreamOwned};
+use serde_json::json;
+
+use super::SECRET;
 
 pub(super) struct EchoServer {
     scheme: &'static str,
@@ -124,7 +127,7 @@ fn tls_with(verifier: Arc<dyn ClientCertVerifier>) -> Arc<ServerConfig> {
     Arc::new(config.unwrap())
 }
 
-/// Answers one request by its path: `ok`, `unauthorized` and `redirect`; `echo` with the request in the body, `pieces`
+/// Answers one request by its path: `ok`, `unauthorized` and `redirect`; `token` and `protected`, which needs the token; `echo` with the request in the body, `pieces`
 /// with each byte of it in a chunk of its own, and `headers` with the request in headers.
 fn answer(mut stream: impl Read + Write, requests: &Mutex<Vec<String>>) -> std::io::Result<()> {
     let head = read_head(&mut stream)?;
@@ -140,7 +143,14 @@ fn answer(mut stream: impl Read + Write, requests: &Mutex<Vec<String>>) -> std::
             respond(&mut stream, "200 OK", &headers, "hello")
         }
         "redirect" => respond(&mut stream, "302 Found", "location: /ok\r\n", "moved"),
-        "unauthorized" => respond(&mut stream, "401 Unauthorized", "", "who are you"),
+        "token" => {
+            let token = json!({ "access_token": SECRET, "token_type": "Bearer" });
+            respond(&mut stream, "200 OK", "", &token.to_string())
+        }
+        "protected" if head.contains(&format!("authorization: Bearer {SECRET}\r\n")) => {
+            respond(&mut stream, "200 OK", "", "hello")
+        }
+        "unauthorized" | "protected" => respond(&mut stream, "401 Unauthorized", "", "who are you"),
         _ => respond(&mut stream, "200 OK", "", "hello"),
     }
 }
@@ -152,7 +162,13 @@ fn read_head(stream: &mut impl Read) -> std::io::Result<String> {
         stream.read_exact(&mut byte)?;
         head.push(byte[0]);
     }
-    Ok(String::from_utf8_lossy(&head).into_owned())
+    let head = String::from_utf8_lossy(&head).into_owned();
+    // A connection that is closed before its data was read would be reset.
+    let mut lines = head.lines();
+    let length = lines.find_map(|line| line.strip_prefix("content-length: "));
+    let length = length.and_then(|length| length.parse().ok()).unwrap_or(0);
+    stream.read_exact(&mut vec![0; length])?;
+    Ok(head)
 }
 
 fn respond(

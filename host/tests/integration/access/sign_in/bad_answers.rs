@@ -41,8 +41,14 @@ fn answer(status: u16, body: impl Into<String>) -> RawAnswer {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn garbage_and_errors() {
-    for path in [RESOURCE, METADATA, "/as/register", "/as/token"] {
-        let expected = format!("{path}: unexpected content");
+    let content = "unexpected content";
+    for (path, reason) in [
+        (RESOURCE, content),
+        (METADATA, content),
+        ("/as/register", content),
+        ("/as/token", "its response is not the JSON of a token"),
+    ] {
+        let expected = format!("{path}: {reason}");
         check_raw(path, answer(200, "<html>\u{1b}[2J"), &expected).await;
         let nested = "[".repeat(100_000);
         check_raw(path, answer(200, nested), &expected).await;
@@ -213,20 +219,26 @@ async fn codes_that_were_used_before() {
 #[tokio::test(flavor = "multi_thread")]
 async fn tokens_that_cannot_be_used() {
     let cases: [(Value, &str); 6] = [
-        (json!({ "expires_in": -1 }), "its lifetime is -1"),
-        (json!({ "expires_in": "\u{7}" }), "its lifetime is"),
-        (json!({ "token_type": "mac" }), "its type is `mac`"),
+        (
+            json!({ "expires_in": -1 }),
+            "the lifetime of its token is \"-1\"",
+        ),
+        (
+            json!({ "expires_in": "\u{7}" }),
+            "the lifetime of its token is",
+        ),
+        (
+            json!({ "token_type": "mac" }),
+            "the type of its token is \"mac\"",
+        ),
         (
             json!({ "access_token": "a\nb" }),
-            "cannot be sent in an HTTP header",
+            "cannot be sent in a header",
         ),
-        (
-            json!({ "access_token": "" }),
-            "cannot be sent in an HTTP header",
-        ),
+        (json!({ "access_token": "" }), "cannot be sent in a header"),
         (
             json!({ "access_token": null }),
-            "missing field `access_token`",
+            "its response is not the JSON of a token",
         ),
     ];
     for (tokens, expected) in cases {

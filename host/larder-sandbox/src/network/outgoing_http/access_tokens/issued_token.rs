@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use http::{HeaderValue, StatusCode};
+use http::StatusCode;
+use larder_http::{TokenResponse, renewal_time};
 use serde::Deserialize;
-use serde_json::Value;
 use tokio::time::Instant;
 
 use larder_model::policy::{MIN_SECRET_LEN, Secret};
@@ -13,10 +13,6 @@ use larder_model::policy::{MIN_SECRET_LEN, Secret};
 const DEFAULT_LIFETIME: Duration = Duration::from_secs(300);
 /// A longer lifetime counts as this one.
 const MAX_LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
-/// A token is renewed this long before it ends, or in the last quarter of a shorter lifetime.
-const MARGIN: Duration = Duration::from_secs(60);
-/// The maximum size of a token. Servers refuse longer headers.
-const MAX_TOKEN: usize = 16 << 10;
 
 /// A token with its lifetime.
 #[derive(Debug, Clone)]
@@ -24,13 +20,6 @@ pub(in super::super) struct IssuedToken {
     pub(super) text: Secret,
     pub(super) issued_at: Instant,
     lifetime: Duration,
-}
-
-#[derive(Deserialize)]
-struct TokenResponse {
-    access_token: String,
-    token_type: String,
-    expires_in: Option<Value>,
 }
 
 #[derive(Deserialize)]
@@ -44,26 +33,17 @@ impl IssuedToken {
         if status != StatusCode::OK {
             return Err(refusal(status, body));
         }
-        let response: TokenResponse = serde_json::from_slice(body)
-            .map_err(|_| "its response is not the JSON of a token".to_owned())?;
-        if !response.token_type.eq_ignore_ascii_case("bearer") {
-            let kind = shown(&response.token_type);
-            return Err(format!("the type of its token is {kind} instead of Bearer"));
-        }
+        let response = TokenResponse::parse(body, MAX_LIFETIME)?;
         let token = response.access_token;
         if token.len() < MIN_SECRET_LEN {
             return Err(format!(
                 "its token has fewer than {MIN_SECRET_LEN} bytes, so it cannot be recognised in responses"
             ));
         }
-        if token.len() > MAX_TOKEN || HeaderValue::try_from(&token).is_err() {
-            return Err("its token cannot be sent in a header".to_owned());
-        }
-        let lifetime = response.expires_in.as_ref().map(lifetime).transpose()?;
         Ok(Self {
             text: Secret::new(&token),
             issued_at: Instant::now(),
-            lifetime: lifetime.unwrap_or(DEFAULT_LIFETIME),
+            lifetime: response.lifetime.unwrap_or(DEFAULT_LIFETIME),
         })
     }
 
@@ -73,8 +53,7 @@ impl IssuedToken {
 
     /// Whether the token ends soon.
     pub(super) fn is_due(&self) -> bool {
-        let margin = MARGIN.min(self.lifetime / 4);
-        self.issued_at.elapsed() >= self.lifetime - margin
+        self.issued_at.elapsed() >= renewal_time(self.lifetime)
     }
 }
 
@@ -90,21 +69,6 @@ fn refusal(status: StatusCode, body: &[u8]) -> String {
     )
 }
 
-/// Parses a lifetime. Some servers send the number as a text.
-fn lifetime(value: &Value) -> Result<Duration, String> {
-    let seconds = match value {
-        Value::Number(number) => number.as_f64(),
-        Value::String(text) => text.parse().ok(),
-        _ => None,
-    };
-    let seconds = seconds.filter(|seconds| *seconds >= 1.0).ok_or_else(|| {
-        let value = shown(&value.to_string());
-        format!("the lifetime of its token is {value} instead of a number of seconds")
-    })?;
-    let lifetime = Duration::try_from_secs_f64(seconds).unwrap_or(MAX_LIFETIME);
-    Ok(lifetime.min(MAX_LIFETIME))
-}
-
 /// A text of another server, shortened and with escaped control characters.
 pub(super) fn shown(text: &str) -> String {
     const MAX_CHARS: usize = 100;
@@ -114,7 +78,7 @@ pub(super) fn shown(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
@@ -122,42 +86,16 @@ mod tests {
         IssuedToken::from_response(StatusCode::OK, response.to_string().as_bytes())
     }
 
-    fn lifetime_of(value: Value) -> Result<u64, String> {
-        let response =
-            json!({ "access_token": "token-1-2-3", "token_type": "Bearer", "expires_in": value });
-        parse(&response).map(|token| token.lifetime.as_secs())
-    }
-
     #[test]
-    fn limits_or_refuses_absurd_lifetimes() {
-        assert_eq!(lifetime_of(json!(3_600)), Ok(3_600));
-        assert_eq!(lifetime_of(json!("3600")), Ok(3_600));
-        assert_eq!(lifetime_of(json!(null)), Ok(300));
-        for absurd in [json!(u64::MAX), json!(1e300), json!("1e300")] {
-            assert_eq!(lifetime_of(absurd), Ok(24 * 60 * 60));
-        }
-        for invalid in [json!(0), json!(-5), json!("soon"), json!("NaN"), json!([1])] {
-            let why = lifetime_of(invalid).unwrap_err();
-            assert!(why.contains("instead of a number of seconds"), "{why}");
-        }
-    }
-
-    #[test]
-    fn refuses_tokens_that_cannot_be_used() {
-        let refused = |token: &str, kind: &str| {
-            parse(&json!({ "access_token": token, "token_type": kind })).unwrap_err()
+    fn a_token_has_a_lifetime_and_can_be_recognised() {
+        let response = |token: &str, lifetime: Value| {
+            parse(&json!({ "access_token": token, "token_type": "Bearer", "expires_in": lifetime }))
         };
-        let long = "x".repeat(MAX_TOKEN + 1);
-        assert!(refused("token-1-2-3", "DPoP").contains("\"DPoP\" instead of Bearer"));
-        assert!(refused("short", "Bearer").contains("fewer than 8 bytes"));
-        for token in ["token\r\nx: y", &long] {
-            assert!(refused(token, "bearer").contains("cannot be sent in a header"));
-        }
-        assert!(
-            parse(&json!("garbage"))
-                .unwrap_err()
-                .contains("not the JSON")
-        );
+        let lifetime = |value| response("token-1-2-3", value).unwrap().lifetime.as_secs();
+        assert_eq!(lifetime(json!(null)), 300);
+        assert_eq!(lifetime(json!(1e300)), 24 * 60 * 60);
+        let why = response("short", json!(300)).unwrap_err();
+        assert!(why.contains("fewer than 8 bytes"), "{why}");
     }
 
     #[test]

@@ -108,6 +108,7 @@ async fn a_refused_token_is_replaced_unless_it_is_new() {
     let auth = HostAuth {
         secret: "s".into(),
         placement: CredentialPlacement::Bearer,
+        certificate: None,
         plain_http: false,
     };
     let secret = secret();

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use base64_simd::STANDARD;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderValue, Method, StatusCode};
-use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use larder_http::{metadata_urls, read_body};
 use reqwest::{Request, Url};
 use serde::Deserialize;
 use url::form_urlencoded::{Serializer, byte_serialize};
@@ -14,11 +14,11 @@ use url::form_urlencoded::{Serializer, byte_serialize};
 use super::client_assertion::ClientAssertion;
 use super::issued_token::{IssuedToken, shown};
 use crate::network::outgoing_http::RequestError;
-use crate::network::outgoing_http::credential::SecretValues;
+use crate::network::outgoing_http::credential::{SecretValues, check_target};
 use crate::network::outgoing_http::http_clients::{HttpClients, execute};
 use crate::network::outgoing_http::rules::RequestTarget;
 use crate::network::resolved_addresses::NetworkScope;
-use larder_model::policy::{ClientAuthentication, Credential, HostAuth, OauthClient, TokenServer};
+use larder_model::policy::{ClientAuthentication, HostAuth, OauthClient, TokenServer};
 
 /// The time limit for a token, with the metadata of the server.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -34,7 +34,7 @@ pub(in super::super) struct TokenRequest<'a> {
     pub(in super::super) scope: NetworkScope,
     pub(in super::super) auth: &'a HostAuth,
     pub(in super::super) client: &'a OauthClient,
-    pub(in super::super) credential: &'a Credential,
+    pub(in super::super) secrets: &'a SecretValues,
 }
 
 #[derive(Deserialize)]
@@ -65,7 +65,7 @@ impl TokenRequest<'_> {
     /// Returns the token endpoint in the metadata of the issuer.
     async fn discover(&self, issuer: &str) -> Result<Url, RequestError> {
         let mut statuses = Vec::new();
-        for url in metadata_urls(&self.parse_url(issuer)?) {
+        for url in metadata_urls(issuer) {
             let request = Request::new(Method::GET, self.parse_url(&url)?);
             let (status, body) = self.exchange(request).await?;
             if status == StatusCode::OK {
@@ -121,7 +121,7 @@ impl TokenRequest<'_> {
 
     /// Returns a statement about the client, if the client is not known by a password.
     fn assertion(&self, endpoint: &Url) -> Result<Option<String>, RequestError> {
-        let secret = self.credential.secret.reveal();
+        let secret = self.secrets.main.secret.reveal();
         let key_id = match &self.client.authentication {
             ClientAuthentication::Secret => return Ok(None),
             ClientAuthentication::Assertion => return Ok(Some(secret.to_owned())),
@@ -143,7 +143,7 @@ impl TokenRequest<'_> {
     fn basic(&self) -> Result<HeaderValue, RequestError> {
         let encoded = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
         let id = encoded(&self.client.client_id);
-        let secret = encoded(self.credential.secret.reveal());
+        let secret = encoded(self.secrets.main.secret.reveal());
         let basic = STANDARD.encode_to_string(format!("{id}:{secret}"));
         let mut value = HeaderValue::try_from(format!("Basic {basic}"))
             .map_err(|_| self.failure("its credential cannot be sent in a header"))?;
@@ -153,8 +153,10 @@ impl TokenRequest<'_> {
 
     /// Sends a request to the authorization server, after the checks that apply to requests of guests.
     async fn exchange(&self, request: Request) -> Result<(StatusCode, Vec<u8>), RequestError> {
-        self.check(&request)?;
-        let client = self.clients.get(self.scope)?;
+        let target = RequestTarget::of(&request);
+        self.check(&target)?;
+        let certificate = self.secrets.certificate_for(&target);
+        let client = self.clients.for_auth(self.auth, self.scope, certificate)?;
         let response = execute(&client, request, None).await;
         let response = response.map_err(|error| match error {
             RequestError::Unreachable(why) => self.failure(why),
@@ -162,21 +164,15 @@ impl TokenRequest<'_> {
             other => other,
         })?;
         let status = response.status();
-        let body = Limited::new(response.into_body(), MAX_RESPONSE);
-        let body = body.collect().await.map_err(|error| {
-            if error.is::<LengthLimitError>() {
-                return self.failure(format!("its response has more than {MAX_RESPONSE} bytes"));
-            }
-            self.failure("its response ended too early")
-        })?;
-        Ok((status, body.to_bytes().into()))
+        let body = read_body(response.into(), MAX_RESPONSE).await;
+        Ok((status, body.map_err(|why| self.failure(why))?))
     }
 
-    fn check(&self, request: &Request) -> Result<(), RequestError> {
-        let find = |_: &str| Some(self.credential.clone());
-        SecretValues::for_request(self.auth, find, request).map_err(RequestError::Denied)?;
+    fn check(&self, target: &RequestTarget<'_>) -> Result<(), RequestError> {
+        let secret = &self.auth.secret;
+        check_target(self.auth, secret, &self.secrets.main, target)
+            .map_err(RequestError::Denied)?;
         // The resolver checks the addresses of names only.
-        let target = RequestTarget::of(request);
         if target.address().is_none_or(|it| self.scope.allows(it)) {
             return Ok(());
         }
@@ -196,14 +192,4 @@ impl TokenRequest<'_> {
         let why = why.as_ref();
         RequestError::Unreachable(format!("no access token from {server}: {why}"))
     }
-}
-
-/// The URLs of the metadata of an issuer (RFC 8414, OpenID Connect Discovery), in the order in which they are tried.
-fn metadata_urls(issuer: &Url) -> [String; 2] {
-    let origin = issuer.origin().ascii_serialization();
-    let path = issuer.path().trim_end_matches('/');
-    [
-        format!("{origin}/.well-known/oauth-authorization-server{path}"),
-        format!("{origin}{path}/.well-known/openid-configuration"),
-    ]
 }
