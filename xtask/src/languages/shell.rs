@@ -49,7 +49,7 @@ pub(crate) fn with_tools(mut command: Command) -> Result<Command> {
     command.env("CARGO_TARGET_DIR", target("languages/rust/elsewhere"));
     command
         .env("GOCACHE", target("languages/go/go"))
-        .env("ZIG_GLOBAL_CACHE_DIR", target("languages/zig"));
+        .env("ZIG_GLOBAL_CACHE_DIR", tools::zig_cache());
     // The versions are pinned, so a package in the cache is the right one.
     command
         .env("npm_config_prefer_offline", "true")
