@@ -28,6 +28,11 @@ impl<'a> Project<'a> {
         let name = language.project;
         let here = folder::replace_with_new(output, language.name, name, options)?;
         fs::create_dir(here.join("PLUGINS"))?;
+        if language.name == "rust" {
+            // With other versions of the dependencies than in the example, all of them would be compiled again.
+            let lock = root().join("examples/changelog-rust/Cargo.lock");
+            fs::copy(lock, here.join("Cargo.lock"))?;
+        }
         Ok(Self {
             output,
             language,
