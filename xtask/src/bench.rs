@@ -205,7 +205,7 @@ fn micro_program() -> Result<PathBuf> {
         .context("cargo did not report the microbenchmark program")
 }
 
-/// Builds the guest `revision` in debug mode.
+/// Builds the guest `revision` without optimisation, and with debug information.
 fn build_large_component(output: &Output) -> Result<PathBuf> {
     let manifest = "host/tests/guests/Cargo.toml";
     let build = [
@@ -217,9 +217,14 @@ fn build_large_component(output: &Output) -> Result<PathBuf> {
         "--target",
         plugins::TARGET,
     ];
-    output.run(&mut cargo(&build))?;
-    let built = root()
-        .join("host/tests/guests/target")
+    let mut build = cargo(&build);
+    build
+        .env("CARGO_PROFILE_DEV_OPT_LEVEL", "0")
+        .env("CARGO_PROFILE_DEV_DEBUG", "true")
+        .env("CARGO_PROFILE_DEV_DEBUG_ASSERTIONS", "true")
+        .env("CARGO_PROFILE_DEV_STRIP", "none");
+    output.run(&mut build)?;
+    let built = plugins::guests_target()
         .join(plugins::TARGET)
         .join("debug/examples");
     Ok(built.join(format!("{LARGE}.wasm")))

@@ -90,6 +90,6 @@ fn check_program(of: &Target) -> Result<Command> {
         .arg(target("platforms"))
         .env(format!("CC_{variable}"), compiler)
         .env(format!("AR_{variable}"), archiver)
-        .env("ZIG_GLOBAL_CACHE_DIR", target("examples/zig"));
+        .env("ZIG_GLOBAL_CACHE_DIR", tools::zig_cache());
     Ok(cargo)
 }

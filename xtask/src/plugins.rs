@@ -4,7 +4,7 @@ mod c_compiler;
 mod projects;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
@@ -84,21 +84,22 @@ pub(crate) fn guests(output: &Output) -> Result<()> {
         "--manifest-path",
         manifest,
         "--examples",
-        "--release",
         "--target",
         TARGET,
     ];
     output.run(&mut linted(&build))?;
-    let built = root()
-        .join("host/tests/guests/target")
-        .join(TARGET)
-        .join("release/examples");
+    let built = guests_target().join(TARGET).join("debug/examples");
     collect(
         output,
         &target("guests"),
         &built,
         components(manifest, "example")?,
     )
+}
+
+/// The target folder of the guests. Native tests of projects in Rust use it too.
+pub(crate) fn guests_target() -> PathBuf {
+    root().join("host/tests/guests/target")
 }
 
 /// Installs the Rust target with rustup if it is missing. Without rustup, the user has to install the target.

@@ -179,6 +179,12 @@ pub(crate) fn system_cc() -> Option<&'static str> {
     CC.get().copied()
 }
 
+/// The folder in which Zig keeps the libraries of C and C++, which it compiles when they are needed first. The providers
+/// and the projects of all languages use the same folder.
+pub(crate) fn zig_cache() -> PathBuf {
+    target("zig")
+}
+
 /// Flags for `make` that replace the compilers of the Makefiles, if necessary.
 pub(crate) fn make_flags() -> Option<String> {
     let escaped = |command: String| command.replace(' ', "\\ ");

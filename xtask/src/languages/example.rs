@@ -28,8 +28,8 @@ pub(crate) fn build(output: &Output, language: &Language) -> Result<PathBuf> {
 pub(super) fn check(output: &Output, language: &Language) -> Result<usize> {
     let built = build(output, language)?;
     if language.name == "rust" {
-        // The profile is the same as for the build, which has already compiled the macros.
-        let test = "cargo test --quiet --release --locked --target-dir target";
+        // The tests of the projects use the same target folder.
+        let test = "cargo test --locked";
         shell::run(output, &folder::project(language.name), test)?;
     }
     let session = folder::empty(language.name, "session")?;

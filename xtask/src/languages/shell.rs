@@ -5,6 +5,7 @@ use std::process::Command;
 
 use anyhow::Result;
 
+use crate::plugins::guests_target;
 use crate::run::{Output, command, larder, target};
 use crate::tools;
 
@@ -45,11 +46,14 @@ pub(crate) fn with_tools(mut command: Command) -> Result<Command> {
         .env("LARDER", larder())
         .env("GOPROXY", "off")
         .env("GOTOOLCHAIN", "local");
-    // Simulates a machine with a shared target folder. Projects must not depend on the default.
-    command.env("CARGO_TARGET_DIR", target("languages/rust/elsewhere"));
+    // Simulates a machine with a shared target folder. Projects must not depend on the default. The guests have compiled
+    // the macros of the SDK there, without debug information.
+    command
+        .env("CARGO_TARGET_DIR", guests_target())
+        .env("CARGO_PROFILE_DEV_DEBUG", "false");
     command
         .env("GOCACHE", target("languages/go/go"))
-        .env("ZIG_GLOBAL_CACHE_DIR", target("languages/zig"));
+        .env("ZIG_GLOBAL_CACHE_DIR", tools::zig_cache());
     // The versions are pinned, so a package in the cache is the right one.
     command
         .env("npm_config_prefer_offline", "true")

@@ -18,6 +18,8 @@ pub(crate) fn check(output: &Output) -> Result<Outcome> {
         "--workspace",
         "--exclude",
         "xtask",
+        "--exclude",
+        "macro-features",
         "--no-verify",
         "--allow-dirty",
     ]);

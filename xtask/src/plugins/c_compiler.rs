@@ -6,7 +6,7 @@ use std::process::Command;
 use anyhow::Result;
 
 use crate::compiler_script::compiler_script;
-use crate::run::{Output, target};
+use crate::run::Output;
 use crate::step::Outcome;
 use crate::tools;
 
@@ -44,6 +44,6 @@ impl Compiler {
         cargo
             .env("CC_wasm32_wasip2", &self.cc)
             .env("AR_wasm32_wasip2", &self.ar);
-        cargo.env("ZIG_GLOBAL_CACHE_DIR", target("examples/zig"));
+        cargo.env("ZIG_GLOBAL_CACHE_DIR", tools::zig_cache());
     }
 }
