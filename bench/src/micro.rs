@@ -46,6 +46,15 @@ impl MicroResults {
             .map(|(_, median)| *median)
     }
 
+    /// The CPU time of requests of guests in microseconds, with each credential and in relation to none.
+    pub(crate) fn requests(&self) -> impl Iterator<Item = (&str, f64, f64)> {
+        let reference = self.median("request/no credential");
+        self.iter().filter_map(move |(name, median)| {
+            let credential = name.strip_prefix("request/")?;
+            Some((credential, median / 1e3, median / reference?))
+        })
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, f64)> {
         self.0.iter().map(|(name, median)| (name.as_str(), *median))
     }

@@ -418,6 +418,12 @@ impl Results {
             );
         }
         print!("{}", crate::floods::table(&self.floods));
+        if self.micro.requests().next().is_some() {
+            println!("\n## Requests of guests\n\n| credential | CPU µs | ratio |\n|---|---:|---:|");
+            for (credential, time, ratio) in self.micro.requests() {
+                println!("| {credential} | {time:.0} | {ratio:.2} |");
+            }
+        }
         if self.micro.iter().next().is_some() {
             println!("\n## Microbenchmarks\n\n| benchmark | ns |\n|---|---:|");
             self.micro

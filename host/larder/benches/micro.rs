@@ -9,6 +9,8 @@ mod bare;
 mod breakdown;
 #[path = "micro/compilation.rs"]
 mod compilation;
+#[path = "micro/requests.rs"]
+mod requests;
 #[path = "micro/schemas.rs"]
 mod schemas;
 
@@ -433,6 +435,7 @@ fn main() {
     swap(&mut criterion, &fixture);
     guests(&mut criterion, &fixture);
     schemas::schemas(&mut criterion);
+    requests::requests(&mut criterion, &fixture);
     allocators::allocators(&mut criterion, &fixture.runtime, &fixture.guest);
     criterion.final_summary();
 }
