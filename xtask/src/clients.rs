@@ -9,10 +9,11 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result};
 
+use crate::page;
 use crate::run::{Output, command, larder, root, target};
 use crate::server::RunningServer;
 use crate::step::Outcome;
-use crate::tools::copy_sources;
+use crate::tools::{copy_sources, missing};
 
 /// The documents of the `files` provider. One name needs percent-encoding.
 pub(crate) const DOCUMENTS: [(&str, &str); 2] =
@@ -52,6 +53,30 @@ pub(crate) fn apps(output: &Output) -> Result<Outcome> {
     copy_sources()?;
     let mut test = node("apps.mjs");
     test.arg(larder()).arg(target("plugins/remote.wasm"));
+    output.run(&mut test)?;
+    Ok(Outcome::PassedWithNote(deeds(&output.contents())))
+}
+
+/// Shows apps in Chromium, in a client that uses the official `AppBridge`.
+pub(crate) fn apps_browser(output: &Output) -> Result<Outcome> {
+    let browser = match page::browser(output)? {
+        Ok(browser) => browser,
+        Err(skipped) => return Ok(skipped),
+    };
+    let sqlite = target("plugins/sqlite.wasm");
+    if !sqlite.exists() {
+        return missing(
+            "the provider sqlite was not built, because there is no C compiler for WASI",
+        );
+    }
+    copy_sources()?;
+    let mut test = node("apps-browser.mjs");
+    test.arg(larder())
+        .arg(sqlite)
+        .arg(target("plugins/remote.wasm"));
+    test.arg(target("xtask/apps-browser"))
+        .arg(target("page"))
+        .arg(browser);
     output.run(&mut test)?;
     Ok(Outcome::PassedWithNote(deeds(&output.contents())))
 }

@@ -18,9 +18,6 @@ pub(crate) fn check(output: &Output) -> Result<Outcome> {
         Ok(browser) => browser,
         Err(skipped) => return Ok(skipped),
     };
-    if let skipped @ Outcome::Skipped(_) = tools::node_page(output)? {
-        return Ok(skipped);
-    }
     let work = target("xtask/page");
     if work.exists() {
         fs::remove_dir_all(&work)?;
@@ -48,7 +45,7 @@ pub(crate) fn check(output: &Output) -> Result<Outcome> {
 }
 
 /// Finds a browser, or installs one. If there is no browser, returns the outcome of the step.
-fn browser(output: &Output) -> Result<Result<PathBuf, Outcome>> {
+pub(crate) fn browser(output: &Output) -> Result<Result<PathBuf, Outcome>> {
     let find = || BROWSERS.into_iter().find_map(tools::find_program);
     if let Some(browser) = find() {
         return Ok(Ok(browser));

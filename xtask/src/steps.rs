@@ -72,7 +72,8 @@ pub(crate) const STEPS: &[Step] = steps![
     Light "language-c", "the same in C", ["host"], |o| languages::check(o, "c");
     Light "language-cpp", "the same in C++", ["host"], |o| languages::check(o, "cpp");
     Light "two-teams", "the example with two teams", ["plugins", "host"], |o| passed(teams::check(o));
-    Light "page", "the page for operators, in Chromium", ["plugins", "guests", "host"], page::check;
+    Light "node-page", "install the Node packages that drive Chromium", [], tools::node_page;
+    Light "page", "the page for operators, in Chromium", ["plugins", "guests", "host", "node-page"], page::check;
     Light "node", "install Node packages", [], tools::node;
     Light "python", "install Python packages", [], tools::python;
     Light "conformance-0.1", "official suite 0.1.16, 2025-11-25", ["plugins", "host", "node"], conformance::first_2025;
@@ -83,6 +84,7 @@ pub(crate) const STEPS: &[Step] = steps![
     Light "sign-in-2026", "the same in 2026-07-28", ["host", "node"], conformance::sign_in_2026;
     Light "sign-in-oidc-provider", "sign in to the server with oidc-provider, in a browser and with a device code", ["plugins", "host", "node"], clients::oidc_provider;
     Light "apps", "the official example apps through the provider remote, judged by their own package", ["plugins", "host", "node"], clients::apps;
+    Light "apps-browser", "the app of sqlite and a hostile app in Chromium, with the official AppBridge", ["plugins", "host", "node", "node-page"], clients::apps_browser;
     Light "clients-ts-v1", "TypeScript SDK 1", ["plugins", "host", "node"], clients::ts_v1;
     Light "clients-ts-v2", "TypeScript SDK 2", ["plugins", "host", "node"], clients::ts_v2;
     Light "clients-inspector", "the command line of the MCP inspector", ["plugins", "host", "node"], clients::inspector;

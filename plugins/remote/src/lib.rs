@@ -112,8 +112,10 @@ impl Provider for Remote {
         if contents.is_empty() {
             return Err(Error::NotFound);
         }
-        // The protocol has no versions, so a change is found by comparison.
-        let version = provider_support::digest(&result["contents"].to_string());
+        // The protocol has no versions, so a change is found by comparison, unless the server is another Larder. Its
+        // versions are also those of its list.
+        let version = resources::version(&result["_meta"])
+            .unwrap_or_else(|| provider_support::digest(&result["contents"].to_string()));
         request.unless_known(&version)?;
         let contents: Vec<_> = contents
             .iter()

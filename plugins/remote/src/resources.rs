@@ -59,7 +59,7 @@ pub(crate) fn entry(value: &Value) -> Option<Entry> {
         icons,
         meta,
     } = common(value)?;
-    let version = meta.get(VERSION).and_then(Value::as_str).map(str::to_owned);
+    let version = version(&value["_meta"]);
     let details = Some(details(annotations, icons, meta));
     Some(Entry {
         title,
@@ -70,6 +70,11 @@ pub(crate) fn entry(value: &Value) -> Option<Entry> {
         details,
         ..Entry::new(uri, name)
     })
+}
+
+/// The version that another Larder has set in this metadata.
+pub(crate) fn version(meta: &Value) -> Option<String> {
+    meta[VERSION].as_str().map(str::to_owned)
 }
 
 /// A template of the list. `None` if the template is not valid.

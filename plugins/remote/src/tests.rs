@@ -131,6 +131,22 @@ fn reads_from_a_server_of_either_era() {
 }
 
 #[test]
+fn versions_of_another_larder_are_passed_on() {
+    let (remote, _) = remote(true, |_, _| {
+        let mut reading = reading();
+        reading["_meta"] = json!({ "dev.larder/version": "7" });
+        Ok(reading)
+    });
+    let found = remote.read(&Request::new("x:1")).unwrap();
+    assert_eq!(found.version.as_deref(), Some("7"));
+    let known = Request {
+        known_version: found.version,
+        ..Request::new("x:1")
+    };
+    assert_eq!(remote.read(&known).unwrap_err(), Error::NotModified);
+}
+
+#[test]
 fn a_session_that_has_ended_is_replaced() {
     let kept = json!({ "url": "https://mcp.example/mcp", "connection": { "Legacy": { "version": "2025-06-18", "session": "old" } } });
     larder_provider::key_value::shared()

@@ -1,7 +1,13 @@
 """Checks of `remote`. It is installed twice: for `server-everything`, a server in TypeScript with a handshake, and for
 another Larder, which serves the folder with `files`."""
 
-from provider_session import replace, run
+import base64
+import hashlib
+import json
+import sys
+import urllib.request
+
+from provider_session import eventually, replace, run, variable
 
 STATIC = "demo://resource/static/document/"
 TEXT = "demo://resource/dynamic/text/{resourceId}"
@@ -61,10 +67,43 @@ async def modern_server(session, folder):
     await session.finds(label, "pelargonium", lambda found: found[:1] != [] and found[0].startswith("file:///data/"))
 
 
+def listed_skills(url):
+    """The result of `skills/list`, which the Python SDK does not have."""
+    meta = {f"io.modelcontextprotocol/{key}": value for key, value in [
+        ("protocolVersion", "2026-07-28"), ("clientCapabilities", {}), ("clientInfo", {"name": "test", "version": "1"})]}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "skills/list", "params": {"_meta": meta}}
+    headers = {"content-type": "application/json", "accept": "application/json, text/event-stream",
+               "mcp-protocol-version": "2026-07-28", "mcp-method": "skills/list"}
+    request = urllib.request.Request(url, json.dumps(body).encode(), headers)
+    with urllib.request.urlopen(request, timeout=30) as response:
+        return json.load(response)["result"]["skills"]
+
+
+async def skills(session, folder):
+    """The skills of the other server have the same digests here, and each digest is that of the bytes that are read."""
+    words = session.unique("words")
+    (folder / "data/greet/words/words.txt").write_text(words)
+    digest = "sha256:" + hashlib.sha256(words.encode()).hexdigest()
+
+    async def is_passed_on():
+        here, there = listed_skills(sys.argv[1]), listed_skills(variable("LARDER_URL"))
+        return here == there and digest in json.dumps(here)
+
+    await eventually("the skill is passed on", is_passed_on)
+    [skill] = listed_skills(sys.argv[1])
+    session.check("the skill", skill["uri"], "file:///data/greet/SKILL.md")
+    session.check("its files", len(skill["resources"]), 3)
+    for file in skill["resources"]:
+        [content] = await session.contents(file["uri"])
+        data = content.text.encode() if hasattr(content, "text") else base64.b64decode(content.blob)
+        session.check(f"the digest of {file['uri']}", "sha256:" + hashlib.sha256(data).hexdigest(), file["digest"])
+
+
 async def checks(session, folder):
     await legacy_server(session)
     await tools_and_prompts(session)
     await modern_server(session, folder)
+    await skills(session, folder)
 
 
 run(checks)

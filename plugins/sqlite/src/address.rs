@@ -5,22 +5,34 @@ use provider_table::address::{encoded, segment};
 
 /// The addresses of one database.
 #[derive(Debug, Clone)]
-pub(crate) struct Addresses(String);
+pub(crate) struct Addresses {
+    database: String,
+    page: String,
+}
 
 impl Addresses {
     /// For a database with this name.
     pub(crate) fn new(name: &str) -> Self {
-        Self(format!("sqlite://{}", encoded(name)))
+        let name = encoded(name);
+        Self {
+            database: format!("sqlite://{name}"),
+            page: format!("ui://sqlite/{name}/table.html"),
+        }
+    }
+
+    /// The page of the tool `query`. It has the name of the database, so that several databases do not share a URI.
+    pub(crate) fn page(&self) -> &str {
+        &self.page
     }
 
     pub(crate) fn schema(&self) -> String {
-        format!("{}/schema", self.0)
+        format!("{}/schema", self.database)
     }
 
     pub(crate) fn table(&self, name: &str) -> String {
         match segment(name) {
-            Some(segment) => format!("{}/tables/{segment}", self.0),
-            None => format!("{}/table?table={}", self.0, encoded(name)),
+            Some(segment) => format!("{}/tables/{segment}", self.database),
+            None => format!("{}/table?table={}", self.database, encoded(name)),
         }
     }
 
@@ -33,10 +45,10 @@ impl Addresses {
 
     pub(crate) fn row(&self, table: &str, key: &str) -> String {
         match (segment(table), segment(key)) {
-            (Some(table), Some(key)) => format!("{}/tables/{table}/rows/{key}", self.0),
+            (Some(table), Some(key)) => format!("{}/tables/{table}/rows/{key}", self.database),
             _ => format!(
                 "{}/row?table={}&key={}",
-                self.0,
+                self.database,
                 encoded(table),
                 encoded(key)
             ),
@@ -44,25 +56,31 @@ impl Addresses {
     }
 
     pub(crate) fn query(&self, name: &str) -> String {
-        format!("{}/queries/{name}", self.0)
+        format!("{}/queries/{name}", self.database)
     }
 
     pub(crate) fn tables_template(&self) -> String {
-        format!("{}/tables/{{table}}{{?format,limit,offset,after}}", self.0)
+        format!(
+            "{}/tables/{{table}}{{?format,limit,offset,after}}",
+            self.database
+        )
     }
 
     pub(crate) fn rows_template(&self) -> String {
-        format!("{}/tables/{{table}}/rows/{{key}}", self.0)
+        format!("{}/tables/{{table}}/rows/{{key}}", self.database)
     }
 
     /// The template of a table of any name.
     pub(crate) fn any_table_template(&self) -> String {
-        format!("{}/table{{?table,format,limit,offset,after}}", self.0)
+        format!(
+            "{}/table{{?table,format,limit,offset,after}}",
+            self.database
+        )
     }
 
     /// The template of a row with any key.
     pub(crate) fn any_row_template(&self) -> String {
-        format!("{}/row{{?table,key}}", self.0)
+        format!("{}/row{{?table,key}}", self.database)
     }
 
     /// Whether the variables of a template are in its path.

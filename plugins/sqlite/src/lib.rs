@@ -6,6 +6,7 @@ mod rows;
 mod schema;
 mod search;
 mod settings;
+mod tool;
 
 #[cfg(test)]
 mod tests;
@@ -16,7 +17,7 @@ use std::str::FromStr;
 use larder_provider::{
     Completion, CompletionRequest, Content, Declaration, Description, Details, Entry, EntryPage,
     Error, Freshness, Hits, Provider, Query, Reading, Request, Result, SearchQuery, Template,
-    TemplatePage, paginate, warn,
+    TemplatePage, Tools, paginate, warn,
 };
 use rusqlite::ToSql;
 
@@ -38,7 +39,7 @@ struct Sqlite {
     addresses: Addresses,
 }
 
-larder_provider::export!(Sqlite: completions, versions, search, settings);
+larder_provider::export!(Sqlite: completions, versions, search, settings, tools);
 
 impl Provider for Sqlite {
     fn settings() -> Vec<Declaration> {
@@ -67,6 +68,7 @@ impl Provider for Sqlite {
         let tables = schema::all(&database.connection)?;
         self.report(&database, &tables)?;
         let mut entries = self.entries(&database, &tables)?;
+        entries.push(self.page_entry());
         entries.sort_by(|a, b| a.uri.cmp(&b.uri));
         Ok(paginate(entries, query).freshness(Freshness::everyone(self.settings.ttl)))
     }
@@ -102,6 +104,10 @@ impl Provider for Sqlite {
     }
 
     fn read(&self, request: &Request) -> Result<Reading> {
+        if request.uri == self.addresses.page() {
+            request.unless_known(tool::PAGE_VERSION)?;
+            return Ok(Self::page());
+        }
         let database = Database::open(&self.path)?;
         request.unless_known(&database.version)?;
         let content = database.consistent(|_| self.content(&database, request))?;
@@ -134,9 +140,21 @@ impl Provider for Sqlite {
     }
 
     fn versions(&self, uris: &[String]) -> Result<Vec<Option<String>>> {
-        // All resources change together with the file.
+        // All resources of the database change together with the file.
         let version = database::version(&self.path)?;
-        Ok(vec![Some(version); uris.len()])
+        let page = self.addresses.page();
+        let version_of = |uri: &String| {
+            if *uri == page {
+                tool::PAGE_VERSION.to_owned()
+            } else {
+                version.clone()
+            }
+        };
+        Ok(uris.iter().map(|uri| Some(version_of(uri))).collect())
+    }
+
+    fn tools(&self) -> Result<Tools<Self>> {
+        Ok(self.query_tools())
     }
 
     fn search(&self, query: &SearchQuery) -> Result<Hits> {
@@ -313,25 +331,8 @@ impl Sqlite {
         parameters: &[String],
         request: &Request,
     ) -> Result<Content> {
-        let values: Vec<(String, Option<String>)> = parameters
-            .iter()
-            .map(|name| {
-                (
-                    format!(":{name}"),
-                    request.vars(name).next().map(str::to_owned),
-                )
-            })
-            .collect();
-        let bound: Vec<(&str, &dyn ToSql)> = values
-            .iter()
-            .map(|(name, value)| (name.as_str(), value as &dyn ToSql))
-            .collect();
-        let rows = query(
-            &database.connection,
-            &saved.sql,
-            &bound,
-            self.settings.max_rows,
-        )?;
+        let value = |name: &str| request.vars(name).next().map(str::to_owned);
+        let rows = saved_rows(database, saved, parameters, value, self.settings.max_rows)?;
         if rows.has_more {
             let why = "the query has more rows than the limit of";
             return Err(Error::Invalid(format!(
@@ -341,6 +342,25 @@ impl Sqlite {
         }
         rows.content(Format::parse(request.vars("format").next())?, None)
     }
+}
+
+/// Runs a saved query with the values of its parameters; a parameter without a value is NULL.
+fn saved_rows(
+    database: &Database,
+    saved: &SavedQuery,
+    parameters: &[String],
+    value: impl Fn(&str) -> Option<String>,
+    limit: usize,
+) -> Result<Rows> {
+    let values: Vec<(String, Option<String>)> = parameters
+        .iter()
+        .map(|name| (format!(":{name}"), value(name)))
+        .collect();
+    let bound: Vec<(&str, &dyn ToSql)> = values
+        .iter()
+        .map(|(name, value)| (name.as_str(), value as &dyn ToSql))
+        .collect();
+    query(&database.connection, &saved.sql, &bound, limit)
 }
 
 /// Removes the first column, the row id, and returns its last value.

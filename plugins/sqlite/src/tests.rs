@@ -2,6 +2,7 @@
 
 mod broken;
 mod large;
+mod tool;
 
 use larder_provider::{
     Body, CompletionRequest, Error, Provider as _, Query, Request, Result, SearchQuery, set_setting,
@@ -73,6 +74,7 @@ fn tables_views_and_queries_are_listed() {
             "sqlite://garden/tables/notes",
             "sqlite://garden/tables/odd%20%22%20name",
             "sqlite://garden/tables/titles",
+            "ui://sqlite/garden/table.html",
         ]
     );
     let schema = text(&provider, &Request::new("sqlite://garden/schema")).unwrap();

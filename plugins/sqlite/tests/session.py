@@ -9,6 +9,7 @@ TABLES = "sqlite://garden/tables/{table}{?format,limit,offset,after}"
 ROWS = "sqlite://garden/tables/{table}/rows/{key}"
 ANY_TABLE = "sqlite://garden/table{?table,format,limit,offset,after}"
 ANY_ROW = "sqlite://garden/row{?table,key}"
+PAGE = "ui://sqlite/garden/table.html"
 SUMMARY = "sqlite://garden/queries/summary{?format}"
 QUERY = "sqlite://garden/queries/by-colour{?colour,format}"
 
@@ -74,16 +75,36 @@ async def names_with_slashes(session):
     await session.refused("sqlite://garden/tables/in%2Fout", "encoded `/`")
 
 
+async def tool(session):
+    """The tool `query`, and the page with which clients show its rows."""
+    [listed] = [tool for tool in (await session.client.list_tools()).tools if tool.name == "query"]
+    session.check("the tool names its page", listed.meta["ui"], {"resourceUri": PAGE})
+    session.check("it names the saved queries", "`by-colour`: The plants of a colour." in listed.description)
+    arguments = {"name": "by-colour", "parameters": {"colour": "white"}}
+    answer = await session.client.call_tool("query", arguments)
+    lily = {"columns": ["name", "height"], "rows": [["Lily", 0.4]], "more": False}
+    session.check("rows of a saved query", answer.structured_content, lily)
+    answer = await session.client.call_tool("query", {"name": "in/out", "limit": 1})
+    session.check("rows of a table", answer.structured_content["rows"], [["..", "upwards"]])
+    session.check("there are more", answer.structured_content["more"])
+    wrong = await session.client.call_tool("query", {"name": "none"})
+    session.check("a wrong name", wrong.is_error and "no saved query, table or view `none`" in wrong.content[0].text)
+    [page] = await session.contents(PAGE)
+    session.check("the page", page.mime_type, "text/html;profile=mcp-app")
+    session.check("it requests nothing", "ui" not in (page.meta or {}))
+
+
 async def checks(session, folder):
     listed = ["queries/summary", "schema", "table?table=in%2Fout", "tables/plants", "tables/tall"]
     sqlite(folder, BROKEN)
     # A table that is new, or that of the previous run, may be in the list already.
     uris = [uri for uri in await session.uris() if not uri.endswith(("/news", "/large"))]
-    session.check("the list", uris, [f"sqlite://garden/{path}" for path in listed])
+    session.check("the list", uris, [*(f"sqlite://garden/{path}" for path in listed), PAGE])
     session.check("the templates", await session.templates(), sorted([TABLES, ROWS, ANY_TABLE, ANY_ROW, QUERY, SUMMARY]))
     await rows(session)
     await names_with_slashes(session)
     await broken(session)
+    await tool(session)
 
     found = json.loads(await session.text("sqlite://garden/queries/by-colour?colour=white"))
     session.check("a query with a parameter", [row["name"] for row in found["rows"]], ["Lily"])

@@ -95,10 +95,17 @@ fn everything(packages: &Path) -> Result<(EverythingServer, u16)> {
     Ok((server, port))
 }
 
-/// Starts a server with the provider `files` and some files of the folder.
+/// Starts a server with the provider `files` and some files of the folder, one folder of which is a skill.
 fn other_larder(output: &Output, folder: &Path, work: &Path) -> Result<RunningServer> {
     let data = folder.join("data");
-    fs::create_dir_all(data.join("many"))?;
+    for folder in ["many", "greet/words"] {
+        fs::create_dir_all(data.join(folder))?;
+    }
+    fs::write(
+        data.join("greet/SKILL.md"),
+        "---\nname: greet\ndescription: Greets people.\n---\nSee words/.\n",
+    )?;
+    fs::write(data.join("greet/words/bytes.bin"), [0xff, 0xfe, 0])?;
     fs::write(data.join("note.md"), "# Note\n")?;
     fs::write(data.join("large.txt"), "x".repeat(1_100 << 10))?;
     for number in 0..1_500 {
@@ -112,7 +119,9 @@ fn other_larder(output: &Output, folder: &Path, work: &Path) -> Result<RunningSe
     );
     fs::write(
         &config,
-        format!("plugins = \"plugins\"\n[provider.files]\ndirs = {dirs}\n"),
+        format!(
+            "plugins = \"plugins\"\napprove = \"always\"\n[provider.files]\nskills = true\ndirs = {dirs}\n"
+        ),
     )?;
     let mut serve = command(larder());
     serve
