@@ -110,8 +110,8 @@ impl SkillFollower {
         }
     }
 
-    /// Builds the skills and pages of each provider whose skills or pages may have changed.
-    pub(crate) async fn update(&mut self) {
+    /// Builds the skills and pages of each provider whose skills or pages may have changed. Cancel safe.
+    pub async fn update(&mut self) {
         let catalog = self.reader.snapshot();
         self.remove_others(&catalog);
         for offer in catalog
@@ -176,13 +176,12 @@ impl SkillFollower {
         }
     }
 
-    /// Publishes what is approved of the skills and pages that were built.
+    /// Publishes what is approved of the skills and pages that were built. Cancel safe.
     async fn publish(&mut self, offer: &Arc<Offer>) {
-        let undecided = self
-            .providers
-            .get_mut(offer.name())
-            .and_then(ProviderState::take_undecided);
-        let Some(built) = undecided else {
+        let Some(state) = self.providers.get_mut(offer.name()) else {
+            return;
+        };
+        let Some(built) = state.undecided() else {
             return;
         };
         let decision = match &self.approvals {
@@ -190,12 +189,13 @@ impl SkillFollower {
             None => Ok(ContentDecision::default()),
         };
         match decision {
-            Ok(decision) => self.publish_approved(offer, &built, &decision),
+            Ok(decision) => {
+                state.decided();
+                self.publish_approved(offer, &built, &decision);
+            }
             Err(error) => {
                 tracing::error!(provider = %offer.name(), error, "cannot compare skills and pages with their approvals");
-                if let Some(state) = self.providers.get_mut(offer.name()) {
-                    state.decide_later();
-                }
+                state.decide_later();
             }
         }
     }

@@ -80,14 +80,19 @@ impl ProviderState {
 
     /// Builds and decides again after a pause, because the approvals cannot be read.
     pub(super) fn decide_later(&mut self) {
+        self.is_undecided = false;
         self.is_outdated = true;
         self.retry.failed(Duration::ZERO);
     }
 
     /// Returns the skills and pages about which has to be decided.
-    pub(super) fn take_undecided(&mut self) -> Option<Arc<ProviderSkills>> {
-        let is_undecided = std::mem::take(&mut self.is_undecided);
-        self.built.clone().filter(|_| is_undecided)
+    pub(super) fn undecided(&self) -> Option<Arc<ProviderSkills>> {
+        self.built.clone().filter(|_| self.is_undecided)
+    }
+
+    /// Records that what is approved was published.
+    pub(super) fn decided(&mut self) {
+        self.is_undecided = false;
     }
 
     /// Whether the skills have to be built.

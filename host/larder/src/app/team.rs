@@ -150,8 +150,13 @@ impl Team {
         };
         let pass = loading.instrument(self.span.clone()).await;
         self.span.in_scope(|| tracing::debug!(%pass, "loaded"));
-        if limits.is_none() {
-            self.skill_follower.build_once().await;
+        match limits {
+            Some(limits) => {
+                // The first clients already get skills and pages, unless a provider is slow.
+                let update = self.skill_follower.update();
+                _ = tokio::time::timeout(limits.own_calls, update).await;
+            }
+            None => self.skill_follower.build_once().await,
         }
     }
 
