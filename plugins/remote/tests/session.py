@@ -79,20 +79,16 @@ def listed_skills(url):
         return json.load(response)["result"]["skills"]
 
 
-async def skills(session, folder):
+async def skills(session):
     """The skills of the other server have the same digests here, and each digest is that of the bytes that are read."""
-    words = session.unique("words")
-    (folder / "data/greet/words/words.txt").write_text(words)
-    digest = "sha256:" + hashlib.sha256(words.encode()).hexdigest()
-
     async def is_passed_on():
         here, there = listed_skills(sys.argv[1]), listed_skills(variable("LARDER_URL"))
-        return here == there and digest in json.dumps(here)
+        return here == there != []
 
     await eventually("the skill is passed on", is_passed_on)
     [skill] = listed_skills(sys.argv[1])
     session.check("the skill", skill["uri"], "file:///data/greet/SKILL.md")
-    session.check("its files", len(skill["resources"]), 3)
+    session.check("its files", len(skill["resources"]), 2)
     for file in skill["resources"]:
         [content] = await session.contents(file["uri"])
         data = content.text.encode() if hasattr(content, "text") else base64.b64decode(content.blob)
@@ -103,7 +99,7 @@ async def checks(session, folder):
     await legacy_server(session)
     await tools_and_prompts(session)
     await modern_server(session, folder)
-    await skills(session, folder)
+    await skills(session)
 
 
 run(checks)
