@@ -33,11 +33,11 @@ async fn a_source_that_comes_back_in_time_has_lost_nothing() {
     for _ in 0..3 {
         set_missing(&source, true);
         let pass = server.reconciler().run_pass().await;
-        assert_eq!(
-            (pass.removed.len(), server.text(NOW).await),
-            (0, text(1)),
-            "{pass}"
-        );
+        assert_eq!(pass.removed.len(), 0, "{pass}");
+        // While a guest works, a paused clock would advance to the deadline of the call.
+        tokio::time::resume();
+        assert_eq!(server.text(NOW).await, text(1), "{pass}");
+        tokio::time::pause();
         let problem =
             "cannot read memory: it is not there; its components are served for 30s without it";
         assert_eq!(
