@@ -20,11 +20,11 @@ const PAGE: &str = "ui://chart/page.html";
 const PAGE_TYPE: &str = "text/html;profile=mcp-app";
 
 /// A state folder, and providers whose skills and pages need approvals.
-struct Pinned {
+struct StateFolder {
     state: TempDir,
 }
 
-impl Pinned {
+impl StateFolder {
     fn new() -> Self {
         Self {
             state: TempDir::new().unwrap(),
@@ -129,7 +129,7 @@ fn lines(team: &TestTeam) -> Vec<String> {
 
 #[tokio::test]
 async fn a_changed_skill_is_offered_after_an_approval() {
-    let pinned = Pinned::new();
+    let pinned = StateFolder::new();
     let content = pdf();
     let mut team = pinned.start(&content).await;
     assert_eq!(skills(&team).await, [PDF], "the first content is pinned");
@@ -157,7 +157,7 @@ async fn a_changed_skill_is_offered_after_an_approval() {
 
 #[tokio::test]
 async fn a_new_skill_waits_and_others_are_offered() {
-    let pinned = Pinned::new();
+    let pinned = StateFolder::new();
     let content = pdf();
     let mut team = pinned.start(&content).await;
     let new = "skill://new/SKILL.md";
@@ -171,7 +171,7 @@ async fn a_new_skill_waits_and_others_are_offered() {
 
 #[tokio::test]
 async fn pins_hold_after_a_restart() {
-    let pinned = Pinned::new();
+    let pinned = StateFolder::new();
     let content = pdf().with_text("skill://doc/SKILL.md", &skill_md("doc", ""));
     drop(pinned.start(&content).await);
     let _ = content.clone().with_text(PDF, &skill_md("pdf", "two"));
@@ -183,7 +183,7 @@ async fn pins_hold_after_a_restart() {
 
 #[tokio::test]
 async fn a_rejected_skill_is_reported_and_not_offered() {
-    let pinned = Pinned::new();
+    let pinned = StateFolder::new();
     let content = pdf();
     let mut team = pinned.start(&content).await;
     let _ = content.clone().with_text(PDF, &skill_md("pdf", "two"));
@@ -204,7 +204,7 @@ async fn a_rejected_skill_is_reported_and_not_offered() {
 
 #[tokio::test]
 async fn skills_inside_each_other_are_never_mixed() {
-    let pinned = Pinned::new();
+    let pinned = StateFolder::new();
     let inner = "skill://pdf/inner/SKILL.md";
     let content = pdf().with_text(inner, &skill_md("inner", "one"));
     let mut team = pinned.start(&content).await;
@@ -240,7 +240,7 @@ async fn skills_inside_each_other_are_never_mixed() {
 
 #[tokio::test]
 async fn approvals_that_cannot_be_read_approve_nothing() {
-    let pinned = Pinned::new();
+    let pinned = StateFolder::new();
     let content = pdf();
     let mut team = pinned.start(&content).await;
     std::fs::write(pinned.state.path().join("state/skills.json"), "{").unwrap();
@@ -253,7 +253,7 @@ async fn approvals_that_cannot_be_read_approve_nothing() {
 
 #[tokio::test]
 async fn a_changed_page_is_shown_after_an_approval() {
-    let pinned = Pinned::new();
+    let pinned = StateFolder::new();
     let content = chart();
     let mut team = pinned.start(&content).await;
     assert_eq!(read(&team, PAGE).await, "<p>one");
@@ -274,7 +274,7 @@ async fn a_changed_page_is_shown_after_an_approval() {
 
 #[tokio::test]
 async fn content_that_is_shown_as_a_page_needs_an_approval() {
-    let pinned = Pinned::new();
+    let pinned = StateFolder::new();
     let hidden = "x:hidden";
     // The list says that the content is text, and a read returns a page.
     let content = FakeContent::default()
