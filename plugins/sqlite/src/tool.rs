@@ -35,7 +35,7 @@ pub(crate) struct QueryArguments {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct QueryResult {
     columns: Vec<String>,
-    /// The values of each row, in the order of the columns. Integers that JavaScript would round are texts.
+    /// The values of each row, in the order of the columns. Integers that JavaScript would round are strings.
     rows: Vec<Vec<Value>>,
     /// Whether there are more rows than `limit`.
     more: bool,

@@ -116,7 +116,7 @@ impl Offer {
         }
     }
 
-    /// From now on, changed skills and pages wait for an approval in the mode `Ask`.
+    /// Sets whether changed skills and pages wait for an approval.
     pub(crate) fn with_approval_mode(self, approval_mode: ApprovalMode) -> Self {
         Self {
             approval_mode,

@@ -152,7 +152,7 @@ impl Team {
         self.span.in_scope(|| tracing::debug!(%pass, "loaded"));
         match limits {
             Some(limits) => {
-                // The first clients already get skills and pages, unless a provider is slow.
+                // The first request must find skills and pages. A slow provider delays the start only until the limit.
                 let update = self.skill_follower.update();
                 _ = tokio::time::timeout(limits.own_calls, update).await;
             }

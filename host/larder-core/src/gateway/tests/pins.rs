@@ -149,8 +149,8 @@ async fn a_changed_skill_is_offered_after_an_approval() {
     pinned.approve(&mut team).await;
     assert_eq!(read(&team, PDF).await, skill_md("pdf", "two"));
     assert_eq!(lines(&team), [""; 0]);
-    // The provider returns to its earlier content, which is approved no more.
-    let _ = content.clone().with_text(PDF, &skill_md("pdf", "three"));
+    // The first content was pinned without an approval, so it waits when it returns.
+    let _ = content.clone().with_text(PDF, &skill_md("pdf", "one"));
     team.report_change(&wiki()).await;
     assert_eq!(read(&team, PDF).await, skill_md("pdf", "two"));
 }
@@ -208,7 +208,7 @@ async fn skills_inside_each_other_are_never_mixed() {
     let inner = "skill://pdf/inner/SKILL.md";
     let content = pdf().with_text(inner, &skill_md("inner", "one"));
     let mut team = pinned.start(&content).await;
-    // Only the outer skill changed. The inner one shares its file with it.
+    // The outer skill changed. The file of the inner skill is also a file of the outer skill.
     let _ = content.clone().with_text(PDF, &skill_md("pdf", "two"));
     team.report_change(&wiki()).await;
     assert_eq!(lines(&team), [format!("skill {PDF} with content")]);

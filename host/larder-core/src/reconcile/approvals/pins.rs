@@ -60,7 +60,7 @@ pub(crate) struct PinDecision {
     pub(crate) waiting: BTreeMap<String, String>,
     /// The names of what an operator rejected.
     pub(crate) rejected: BTreeSet<String>,
-    /// The names, also of what was rejected, that are pinned with other digests.
+    /// The names that are pinned with another digest. Rejected names are included.
     pub(crate) changed: BTreeSet<String>,
 }
 
@@ -170,7 +170,8 @@ impl Approvals {
         Ok(known.iter().any(|record| record.has_tools()))
     }
 
-    /// Pins these digests. Other pins stay, so that what is offered again without a change needs no approval.
+    /// Adds these pins. Pins of other names are kept: a tool, skill or page that is removed and later returns without a
+    /// change needs no approval.
     pub(in crate::reconcile) fn pin(
         &self,
         kind: PinKind,

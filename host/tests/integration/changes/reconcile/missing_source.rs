@@ -34,7 +34,7 @@ async fn a_source_that_comes_back_in_time_has_lost_nothing() {
         set_missing(&source, true);
         let pass = server.reconciler().run_pass().await;
         assert_eq!(pass.removed.len(), 0, "{pass}");
-        // While a guest works, a paused clock would advance to the deadline of the call.
+        // Tokio advances a paused clock while the guest works, so the call would time out.
         tokio::time::resume();
         assert_eq!(server.text(NOW).await, text(1), "{pass}");
         tokio::time::pause();
