@@ -209,6 +209,9 @@ fn summary(results: &[StepResult]) -> ExitCode {
         print_failure(result);
     }
     println!("\n{passed} passed, {failed} failed, {skipped} skipped");
+    for line in results.iter().filter_map(failure_line) {
+        println!("{line}");
+    }
     ExitCode::from(u8::from(failed > 0))
 }
 
@@ -216,6 +219,15 @@ fn summary(results: &[StepResult]) -> ExitCode {
 fn print_failure(result: &StepResult) {
     println!("\nfailed: {}: {}", result.step, result.note);
     print_log(&step_process::last_lines(&result.log_end, 80));
+}
+
+/// The name of a failed step and the start of its error, for the last lines of a log that is shown in part.
+fn failure_line(result: &StepResult) -> Option<String> {
+    let Status::Failed = result.status else {
+        return None;
+    };
+    let note: String = result.note.chars().take(300).collect();
+    Some(format!("failed: {}: {note}", result.step))
 }
 
 fn seconds(time: Duration) -> String {
