@@ -5,6 +5,7 @@
 mod approval;
 mod build;
 mod provider_state;
+mod restore;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,12 +14,13 @@ use std::time::{Duration, Instant};
 #[cfg(any(test, feature = "test-util"))]
 use futures_util::FutureExt as _;
 
-use self::approval::{ContentApprovals, ContentDecision};
+use self::approval::ContentApprovals;
 use self::build::{Build, Obstacle};
 use self::provider_state::ProviderState;
-use crate::catalog::{Catalog, Offer, Reader, SkillWriter, UpdateHints};
+use crate::catalog::{Catalog, Offer, PendingApproval, Reader, SkillWriter, UpdateHints};
 use crate::reconcile::Approvals;
 use larder_model::name::ProviderName;
+use larder_model::policy::ApprovalMode;
 use larder_provider::{Signal, SignalSender};
 use larder_runtime::drain::Drain;
 use larder_skills::ProviderSkills;
@@ -184,31 +186,22 @@ impl SkillFollower {
         let Some(built) = state.undecided() else {
             return;
         };
-        let decision = match &self.approvals {
-            Some(approvals) => approvals.decide(offer, &built).await,
-            None => Ok(ContentDecision::default()),
-        };
-        match decision {
-            Ok(decision) => {
+        let approvals = self.approvals.as_ref();
+        let approvals = approvals.filter(|_| offer.approval_mode == ApprovalMode::Ask);
+        let published = self.reader.skills().of(offer.name()).cloned();
+        let published = published.unwrap_or_default();
+        match approved(approvals, offer, &built, &published).await {
+            Ok(approved) => {
                 state.decided();
-                self.publish_approved(offer, &built, &decision);
+                log_problems(offer, &approved.offered, &published);
+                self.writer
+                    .publish(offer.name(), Some(approved.offered), approved.request);
             }
             Err(error) => {
                 tracing::error!(provider = %offer.name(), error, "cannot compare skills and pages with their approvals");
                 state.decide_later();
             }
         }
-    }
-
-    fn publish_approved(&self, offer: &Offer, built: &ProviderSkills, decision: &ContentDecision) {
-        let published = self.reader.skills();
-        let nothing = Arc::default();
-        let known = published.of(offer.name()).unwrap_or(&nothing);
-        let offered = decision.offered(built, known);
-        let request = decision.request(offer, built, known);
-        log_problems(offer, &offered, known);
-        self.writer
-            .publish(offer.name(), Some(Arc::new(offered)), request);
     }
 
     fn wait_for(&self, offer: &Offer, obstacle: &Obstacle) {
@@ -240,6 +233,35 @@ impl SkillFollower {
         let next = self.providers.values().map(ProviderState::next_turn).min();
         next.unwrap_or_else(|| Instant::now() + MAX_PAUSE)
     }
+}
+
+/// What is offered of the skills and pages of a provider, and what waits for approval.
+struct ApprovedContent {
+    offered: Arc<ProviderSkills>,
+    request: Option<PendingApproval>,
+}
+
+/// Decides what is approved. Without approvals, everything is.
+async fn approved(
+    approvals: Option<&ContentApprovals>,
+    offer: &Offer,
+    built: &Arc<ProviderSkills>,
+    published: &Arc<ProviderSkills>,
+) -> Result<ApprovedContent, String> {
+    let Some(approvals) = approvals else {
+        return Ok(ApprovedContent {
+            offered: built.clone(),
+            request: None,
+        });
+    };
+    let decision = approvals.decide(offer, built).await?;
+    let known = approvals
+        .restore(offer, built, &decision, published)
+        .await?;
+    let offered = Arc::new(decision.offered(built, &known));
+    let request = decision.request(offer, built, &known);
+    approvals.store(offer, &offered).await;
+    Ok(ApprovedContent { offered, request })
 }
 
 /// Logs each problem once.

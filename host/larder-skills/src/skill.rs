@@ -96,18 +96,30 @@ impl Skill {
         if files.iter().map(|file| file.size).sum::<u64>() > MAX_BYTES {
             return Err(NotASkill::TooLarge);
         }
+        Ok(Self::of(folder.skill_md, front_matter, files))
+    }
+
+    /// Returns the skill with other files, as they were at another time.
+    pub fn with_files(&self, files: Vec<Arc<SkillFile>>) -> Result<Self, NotASkill> {
+        let skill_md = files.iter().find(|file| file.uri == *self.uri());
+        let text = skill_md.and_then(|file| file.text());
+        let front_matter = FrontMatter::of(text.ok_or(NotASkill::NotText)?)?;
+        Ok(Self::of(&self.entry, front_matter, files))
+    }
+
+    fn of(skill_md: &Entry, front_matter: FrontMatter, files: Vec<Arc<SkillFile>>) -> Self {
         let entry = Entry {
             name: front_matter.name.clone(),
             description: Some(front_matter.description.clone()),
             mime_type: Some("text/markdown".into()),
-            ..(**folder.skill_md).clone()
+            ..skill_md.clone()
         };
-        Ok(Self {
+        Self {
             front_matter,
             files,
             entry: Arc::new(entry),
             rendered: RenderCache::default(),
-        })
+        }
     }
 
     /// The URI of `SKILL.md`, which is the URI of the skill.

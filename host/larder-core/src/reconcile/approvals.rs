@@ -12,6 +12,7 @@
 mod keys;
 mod pins;
 mod rejections;
+mod snapshots;
 mod store;
 mod tool_change;
 

@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::restore::{MissingContent, SnapshotReader};
 use crate::catalog::{Offer, PendingApproval, WithheldContent};
 use crate::reconcile::{Approvals, ApprovalsError, PinCheck, PinDecision, PinKind, Pins};
-use larder_model::policy::ApprovalMode;
+use larder_model::name::Digest;
 use larder_model::uri::Uri;
 use larder_runtime::drain::Drain;
 use larder_skills::{NotASkill, ProviderSkills, SkillFile, SkillProblem};
@@ -37,9 +38,6 @@ impl ContentApprovals {
         offer: &Offer,
         built: &ProviderSkills,
     ) -> Result<ContentDecision, String> {
-        if offer.approval_mode == ApprovalMode::Always {
-            return Ok(ContentDecision::default());
-        }
         let approvals = self.approvals.clone();
         let team = offer.provider.team().clone();
         let provider = offer.name().clone();
@@ -63,9 +61,62 @@ impl ContentApprovals {
                 pages: of_kind(PinKind::Page, pages)?,
             })
         };
-        let decided = self.drain.spawn_blocking(decide).await;
-        let decided = decided.map_err(|error| error.to_string())?;
-        decided.map_err(|error: ApprovalsError| error.to_string())
+        self.run_blocking(decide).await
+    }
+
+    /// Returns what was published, with the approved content of what was not published since the start of the server.
+    pub(super) async fn restore(
+        &self,
+        offer: &Offer,
+        built: &Arc<ProviderSkills>,
+        decision: &ContentDecision,
+        published: &Arc<ProviderSkills>,
+    ) -> Result<Arc<ProviderSkills>, String> {
+        let missing = decision.missing(built, published);
+        if missing.is_empty() {
+            return Ok(published.clone());
+        }
+        let reader = SnapshotReader {
+            approvals: self.approvals.clone(),
+            team: offer.provider.team().clone(),
+            built: built.clone(),
+            known: (**published).clone(),
+        };
+        let known = self.run_blocking(move || Ok(reader.read(missing))).await?;
+        Ok(Arc::new(known))
+    }
+
+    /// Stores what is offered, for the next start of the server. A failure is logged: it does not affect what is offered
+    /// now.
+    pub(super) async fn store(&self, offer: &Offer, offered: &Arc<ProviderSkills>) {
+        let approvals = self.approvals.clone();
+        let team = offer.provider.team().clone();
+        let offered = offered.clone();
+        let store = move || {
+            for skill in offered.skills() {
+                approvals.store_snapshot(&team, skill.digest(), &skill.files)?;
+            }
+            for page in offered.pages() {
+                approvals.store_snapshot(&team, page.digest, std::slice::from_ref(page))?;
+            }
+            Ok(())
+        };
+        if let Err(error) = self.run_blocking(store).await {
+            tracing::error!(
+                provider = %offer.name(),
+                error,
+                "cannot store approved skills and pages: after a restart, changed ones are not offered"
+            );
+        }
+    }
+
+    async fn run_blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T, ApprovalsError> + Send + 'static,
+    ) -> Result<T, String> {
+        let result = self.drain.spawn_blocking(work).await;
+        let result = result.map_err(|error| error.to_string())?;
+        result.map_err(|error| error.to_string())
     }
 }
 
@@ -105,6 +156,39 @@ impl ContentDecision {
         }
         self.add_rejected(built, &mut offered);
         offered
+    }
+
+    /// The skills and pages that are pinned, not approved as they are now, and not published.
+    fn missing(&self, built: &ProviderSkills, published: &ProviderSkills) -> Vec<MissingContent> {
+        let held = self.held_skills(built);
+        let skills = built.skills().iter();
+        let skills = skills
+            .filter(|skill| held.contains(skill.uri()) && published.skill(skill.uri()).is_none());
+        let skills = skills.filter_map(|skill| {
+            let uri = skill.uri().clone();
+            let is_approved = self.skills.is_approved(uri.as_str());
+            let pin = match self.skills.changed.get(uri.as_str()) {
+                Some(pin) => Digest::parse(pin).ok()?,
+                None if is_approved => skill.digest(),
+                None => return None,
+            };
+            Some(MissingContent {
+                uri,
+                is_page: false,
+                pin,
+            })
+        });
+        let pages = built.pages().iter();
+        let pages = pages.filter(|page| published.page(&page.uri).is_none());
+        let pages = pages.filter_map(|page| {
+            let pin = self.pages.changed.get(page.uri.as_str())?;
+            Some(MissingContent {
+                uri: page.uri.clone(),
+                is_page: true,
+                pin: Digest::parse(pin).ok()?,
+            })
+        });
+        skills.chain(pages).collect()
     }
 
     /// The skills that are not approved, and those that share a file with one of them: a file has one content only.

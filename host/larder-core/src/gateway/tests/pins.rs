@@ -120,6 +120,16 @@ async fn skills(team: &TestTeam) -> Vec<String> {
     uris.collect()
 }
 
+/// The JSON of all files with their digests.
+fn manifest(team: &TestTeam) -> String {
+    let skills = team.reader.skills();
+    let skills = skills.of(&wiki()).unwrap().skills().iter();
+    let files = skills.flat_map(|skill| &skill.files);
+    files
+        .map(|file| format!("{} {} {}\n", file.uri, file.digest, file.size))
+        .collect()
+}
+
 fn lines(team: &TestTeam) -> Vec<String> {
     let pending = team.pending_contents();
     let lines = pending.iter().flat_map(|pending| pending.lines.iter());
@@ -170,15 +180,71 @@ async fn a_new_skill_waits_and_others_are_offered() {
 }
 
 #[tokio::test]
-async fn pins_hold_after_a_restart() {
+async fn the_approved_content_is_offered_after_a_restart() {
     let pinned = StateFolder::new();
     let content = pdf().with_text("skill://doc/SKILL.md", &skill_md("doc", ""));
-    drop(pinned.start(&content).await);
+    let team = pinned.start(&content).await;
+    let listed = manifest(&team);
+    drop(team);
     let _ = content.clone().with_text(PDF, &skill_md("pdf", "two"));
     let mut team = pinned.start(&content).await;
-    assert_eq!(skills(&team).await, ["skill://doc/SKILL.md"]);
-    pinned.approve(&mut team).await;
     assert_eq!(skills(&team).await, ["skill://doc/SKILL.md", PDF]);
+    assert_eq!(read(&team, PDF).await, skill_md("pdf", "one"));
+    assert_eq!(manifest(&team), listed);
+    assert_eq!(lines(&team), [format!("skill {PDF} with content")]);
+    pinned.approve(&mut team).await;
+    assert_eq!(read(&team, PDF).await, skill_md("pdf", "two"));
+}
+
+#[tokio::test]
+async fn stored_content_with_another_digest_is_not_offered() {
+    for damage in ["{", "[]", "change"] {
+        let pinned = StateFolder::new();
+        let content = pdf();
+        drop(pinned.start(&content).await);
+        let folder = pinned.state.path().join("state/snapshots/default");
+        let files: Vec<_> = std::fs::read_dir(&folder).unwrap().collect();
+        assert_eq!(files.len(), 1);
+        let file = files[0].as_ref().unwrap().path();
+        let text = std::fs::read_to_string(&file).unwrap();
+        let damaged = match damage {
+            "change" => text.replace("print(1)", "print(2)"),
+            text => text.to_owned(),
+        };
+        assert_ne!(damaged, text);
+        std::fs::write(&file, damaged).unwrap();
+        let _ = content.clone().with_text(PDF, &skill_md("pdf", "two"));
+        let mut team = pinned.start(&content).await;
+        assert_eq!(skills(&team).await, [""; 0], "{damage}");
+        pinned.approve(&mut team).await;
+        assert_eq!(skills(&team).await, [PDF]);
+    }
+}
+
+#[tokio::test]
+async fn skills_inside_each_other_are_not_mixed_after_a_restart() {
+    let pinned = StateFolder::new();
+    let inner = "skill://pdf/inner/SKILL.md";
+    let content = pdf().with_text(inner, &skill_md("inner", "one"));
+    let mut team = pinned.start(&content).await;
+    let _ = content.clone().with_text(inner, &skill_md("inner", "two"));
+    team.report_change(&wiki()).await;
+    // Only the inner skill is approved. The approved outer skill has its old file.
+    let approve_inner = |approvals: &Approvals, record: &PendingApprovalRecord| {
+        let mut record = record.clone();
+        record
+            .lines
+            .retain(|line| line.starts_with(&format!("skill {inner}")));
+        approvals.approve(&record, "me").unwrap();
+    };
+    pinned.decide(&mut team, approve_inner).await;
+    assert_eq!(read(&team, inner).await, skill_md("inner", "one"));
+    let mut team = pinned.start(&content).await;
+    assert_eq!(skills(&team).await, [PDF]);
+    assert_eq!(read(&team, inner).await, skill_md("inner", "one"));
+    pinned.approve(&mut team).await;
+    assert_eq!(skills(&team).await, [PDF, inner]);
+    assert_eq!(read(&team, inner).await, skill_md("inner", "two"));
 }
 
 #[tokio::test]
@@ -265,8 +331,12 @@ async fn a_changed_page_is_shown_after_an_approval() {
     pinned.approve(&mut team).await;
     assert_eq!(read(&team, PAGE).await, "<p>two");
 
-    // Without an approved snapshot, the page is not shown at all.
     let _ = content.clone().with_text(PAGE, "<p>three");
+    let team = pinned.start(&content).await;
+    assert_eq!(read(&team, PAGE).await, "<p>two", "after a restart");
+
+    // Without an approved snapshot, the page is not shown at all.
+    std::fs::remove_dir_all(pinned.state.path().join("state/snapshots")).unwrap();
     let team = pinned.start(&content).await;
     let refused = read(&team, PAGE).await;
     assert!(refused.contains("larder approve"), "{refused}");

@@ -60,8 +60,8 @@ pub(crate) struct PinDecision {
     pub(crate) waiting: BTreeMap<String, String>,
     /// The names of what an operator rejected.
     pub(crate) rejected: BTreeSet<String>,
-    /// The names that are pinned with another digest. Rejected names are included.
-    pub(crate) changed: BTreeSet<String>,
+    /// The pinned digests of the names that have another digest now. Rejected names are included.
+    pub(crate) changed: Pins,
 }
 
 impl PinDecision {
@@ -119,8 +119,8 @@ impl PinCheck<'_> {
             if !unapproved.contains(&line) {
                 continue;
             }
-            if pins.contains_key(name) {
-                decision.changed.insert(name.clone());
+            if let Some(pinned) = pins.get(name) {
+                decision.changed.insert(name.clone(), pinned.clone());
             }
             if rejections
                 .iter()

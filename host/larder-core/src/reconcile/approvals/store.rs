@@ -33,6 +33,10 @@ impl JsonStore {
         }
     }
 
+    pub(super) fn is_read_only(&self) -> bool {
+        self.is_read_only
+    }
+
     pub(super) fn path(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
@@ -50,7 +54,7 @@ impl JsonStore {
         private_files::check_folder(&self.folder, WRITABLE_BY_OTHERS)
             .map_err(untrusted(&self.folder))?;
         let mut text = Vec::new();
-        file.read_to_end(&mut text).map_err(self.failed(&path))?;
+        file.read_to_end(&mut text).map_err(failed(&path))?;
         serde_json::from_slice(&text).map_err(|error| ApprovalsError::Damaged {
             path,
             why: error.to_string(),
@@ -66,17 +70,17 @@ impl JsonStore {
         if self.is_read_only {
             return Ok(());
         }
-        self.create_folder().map_err(self.failed(&self.folder))?;
+        self.create_folder().map_err(failed(&self.folder))?;
         private_files::check_folder(&self.folder, WRITABLE_BY_OTHERS)
             .map_err(untrusted(&self.folder))?;
         // The lock is released when the file is dropped, also after an error.
         let lock = self.path("lock");
         let lock_file = private_files::open_lock(&lock).map_err(untrusted(&lock))?;
-        lock_file.lock().map_err(self.failed(&lock))?;
+        lock_file.lock().map_err(failed(&lock))?;
         let mut value: T = self.read(name)?;
         change(&mut value);
         let path = self.path(name);
-        self.replace(&path, &value).map_err(self.failed(&path))
+        self.replace(&path, &value).map_err(failed(&path))
     }
 
     fn replace<T: Serialize>(&self, path: &Path, value: &T) -> io::Result<()> {
@@ -92,23 +96,28 @@ impl JsonStore {
         if let Some(parent) = self.folder.parent() {
             fs::create_dir_all(parent)?;
         }
-        let mut builder = fs::DirBuilder::new();
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        match builder.create(&self.folder) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-            result => result,
-        }
-    }
-
-    fn failed<'a>(&self, path: &'a Path) -> impl Fn(io::Error) -> ApprovalsError + use<'a> {
-        move |error| ApprovalsError::Io {
-            path: path.to_owned(),
-            error,
-        }
+        create_private(&self.folder)
     }
 }
 
-fn untrusted(path: &Path) -> impl FnOnce(FileTrustError) -> ApprovalsError + use<> {
+pub(super) fn failed(path: &Path) -> impl Fn(io::Error) -> ApprovalsError + use<'_> {
+    move |error| ApprovalsError::Io {
+        path: path.to_owned(),
+        error,
+    }
+}
+
+/// Creates a folder with access only for its owner, unless it exists.
+pub(super) fn create_private(folder: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    match builder.create(folder) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        result => result,
+    }
+}
+
+pub(super) fn untrusted(path: &Path) -> impl FnOnce(FileTrustError) -> ApprovalsError + use<> {
     let path = path.to_owned();
     move |why| ApprovalsError::Untrusted { path, why }
 }

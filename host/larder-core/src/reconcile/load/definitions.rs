@@ -45,7 +45,7 @@ impl SelectedTools {
             offered,
             withheld,
             lines: decision.waiting.into_values().collect(),
-            reserved: decision.changed,
+            reserved: decision.changed.into_keys().collect(),
         }
     }
 
