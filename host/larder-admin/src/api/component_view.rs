@@ -8,6 +8,7 @@ use larder_core::catalog::{Offer, PendingApproval, RejectedComponent};
 use larder_core::reconcile::ComponentReport;
 use larder_core::search_index::ProviderProgress;
 use larder_model::name::TeamName;
+use larder_skills::ProviderSkills;
 
 /// A component of a team.
 pub(super) struct ComponentView {
@@ -24,6 +25,8 @@ pub(super) struct ComponentView {
     pub(super) pending: Option<PendingApproval>,
     /// The component's part of the full-text index.
     pub(super) index: Option<ProviderProgress>,
+    /// The skills that are offered now, and the pages of apps.
+    pub(super) skills: Option<Arc<ProviderSkills>>,
 }
 
 /// The state of a component.
@@ -60,6 +63,7 @@ impl ComponentView {
     pub(super) fn of_team(team: &TeamView) -> Vec<Self> {
         let catalog = team.catalog.snapshot();
         let index = team.index.providers();
+        let skills = team.catalog.skills();
         let reports = team.components.reports();
         let offers: BTreeMap<_, _> = catalog
             .offers()
@@ -96,6 +100,9 @@ impl ComponentView {
             index: offers
                 .get(name)
                 .and_then(|offer| index.get(offer.name()).cloned()),
+            skills: offers
+                .get(name)
+                .and_then(|offer| skills.of(offer.name()).cloned()),
         };
         names.into_iter().map(view).collect()
     }

@@ -140,7 +140,7 @@ impl Provider {
             origin: Origin::of(view, report),
             signature: report.and_then(Signature::of),
             since: provider.map(|provider| timestamp(provider.facts().since)),
-            offers: offer.map(|offer| Offers::of(offer, may_read)),
+            offers: offer.map(|offer| Offers::of(offer, view.skills.as_deref(), may_read)),
             grants: provider.map(|provider| Grants::of(provider.grant())),
             requests: sources.requested.into_iter().collect(),
             allowed: sources.allowed.into_iter().collect(),

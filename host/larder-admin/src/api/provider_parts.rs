@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::response::cut;
 use larder_core::catalog::Offer;
 use larder_model::policy;
+use larder_skills::ProviderSkills;
 
 /// Maximum number of names of one kind.
 const MAX_NAMES: usize = 100;
@@ -24,6 +25,9 @@ pub(super) struct Offers {
     templates: Vec<String>,
     tools: Vec<String>,
     prompts: Vec<String>,
+    skills: Vec<String>,
+    /// What is not a skill or not a page of an app, and why.
+    not_skills: Vec<String>,
     /// The URI prefixes that the provider claims.
     claims: Vec<String>,
     /// What was omitted from the provider's lists, and why.
@@ -52,8 +56,8 @@ pub(super) struct Limits {
 
 impl Offers {
     /// Returns the offer of a provider. Its lists are empty for an operator who may not read them.
-    pub(super) fn of(offer: &Offer, may_read: bool) -> Self {
-        let offers = Self::of_reader(offer);
+    pub(super) fn of(offer: &Offer, skills: Option<&ProviderSkills>, may_read: bool) -> Self {
+        let offers = Self::of_reader(offer, skills);
         if may_read {
             offers
         } else {
@@ -66,14 +70,18 @@ impl Offers {
             templates: Vec::new(),
             tools: Vec::new(),
             prompts: Vec::new(),
+            skills: Vec::new(),
+            not_skills: Vec::new(),
             claims: Vec::new(),
             omitted: Vec::new(),
             ..self
         }
     }
 
-    fn of_reader(offer: &Offer) -> Self {
+    fn of_reader(offer: &Offer, skills: Option<&ProviderSkills>) -> Self {
         let secrets = &offer.provider.grant().secrets;
+        let problems = skills.map_or(&[][..], ProviderSkills::problems);
+        let skills = skills.map_or(&[][..], ProviderSkills::skills);
         let text = |text: &Option<String>| text.as_deref().map(cut);
         Self {
             title: text(&offer.title),
@@ -100,6 +108,12 @@ impl Offers {
                     .iter()
                     .map(|prompt| prompt.name.as_str()),
             ),
+            skills: names(skills.iter().map(|skill| skill.uri().as_str())),
+            not_skills: problems
+                .iter()
+                .take(MAX_NAMES)
+                .map(|problem| cut(&secrets.redact(&problem.to_string())))
+                .collect(),
             claims: names(offer.claims.iter().map(String::as_str)),
             omitted: offer
                 .omitted

@@ -173,6 +173,17 @@ async fn a_repository_of_skills_is_served_with_its_digests_in_both_eras() {
     ] {
         assert!(problems.contains(part), "{problems}");
     }
+    let provider: Value = serde_json::from_str(&admin.get("/api/providers/files").await.1).unwrap();
+    let offers = &provider["offers"];
+    assert_eq!(
+        offers["skills"],
+        json!([
+            "file:///skills/document-skills/pdf/SKILL.md",
+            "file:///skills/document-skills/pdf/forms/SKILL.md",
+            "file:///skills/webapp-testing/SKILL.md",
+        ])
+    );
+    assert_eq!(offers["not_skills"], status["problems"]);
 }
 
 #[tokio::test]

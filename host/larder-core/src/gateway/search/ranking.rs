@@ -118,7 +118,12 @@ impl Ranking {
             .into_iter()
             .chain(self.of_indexes)
             .chain([self.of_lists.finish()]);
-        let candidates = merge::by_reciprocal_rank(rankings);
+        let mut candidates = merge::by_reciprocal_rank(rankings);
+        for candidate in &mut candidates {
+            if let Some(of_skill) = self.view.skill_entry(&candidate.entry.uri) {
+                candidate.entry = of_skill.clone();
+            }
+        }
         MergedRanking {
             candidates,
             incomplete: answers.into_incomplete(),
@@ -221,7 +226,8 @@ impl Ranking {
     fn compare_next_entry(&mut self) -> usize {
         let team = &self.view.teams()[self.next.team];
         let offer = &team.offers()[self.next.offer];
-        let entry = &self.answers.entries_to_rank(offer)[self.next.entry];
+        let listed = &self.answers.entries_to_rank(offer)[self.next.entry];
+        let entry = self.view.skill_entry(&listed.uri).unwrap_or(listed);
         let mut compared = entry.wire_size();
         if self.filter.matches(entry)
             && let Some(weight) = self.words.weight(entry)

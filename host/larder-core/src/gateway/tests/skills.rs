@@ -6,6 +6,7 @@ use crate::test_team::{self, TestTeam};
 use larder_model::name::{Digest, ProviderName, TeamName, Teams};
 use larder_model::policy::Grant;
 use larder_model::resource::{Body, Call, Caller};
+use larder_model::search::SearchQuery;
 use larder_provider::fake::FakeContent;
 use larder_provider::{Provider, signal_channel};
 use larder_runtime::drain::Drain;
@@ -62,6 +63,22 @@ fn problems(team: &TestTeam) -> Vec<String> {
 }
 
 const PDF: &str = "skill://pdf/SKILL.md: skill://pdf/SKILL.md skill://pdf/scripts/fill.py";
+
+#[tokio::test]
+async fn a_search_finds_a_skill_by_its_description() {
+    let team = team(&pdf()).await;
+    let query = SearchQuery {
+        text: "does pdf".into(),
+        ..SearchQuery::default()
+    };
+    let page = team.gateway.search(&TestTeam::call(), &query, None).await;
+    let results = page.unwrap().results;
+    let found: Vec<_> = results
+        .iter()
+        .map(|found| (found.entry.uri.as_str(), found.entry.name.as_str()))
+        .collect();
+    assert_eq!(found, [("skill://pdf/SKILL.md", "pdf")]);
+}
 
 #[tokio::test]
 async fn a_skill_is_offered_only_with_a_grant() {

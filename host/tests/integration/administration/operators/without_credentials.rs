@@ -176,7 +176,15 @@ async fn what_the_endpoint_protects_is_not_readable_here() {
             provider["offers"].is_object()
         })
         .await;
-        for list in ["templates", "tools", "prompts", "claims", "omitted"] {
+        for list in [
+            "templates",
+            "tools",
+            "prompts",
+            "skills",
+            "not_skills",
+            "claims",
+            "omitted",
+        ] {
             assert_eq!(provider["offers"][list], json!([]), "{list} with {more}");
         }
         let read = client
