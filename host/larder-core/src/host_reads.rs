@@ -6,12 +6,24 @@ use std::sync::Arc;
 
 use crate::catalog::{Catalog, Offer};
 use larder_model::policy::Permit;
-use larder_model::resource::{Freshness, ReadResult, Scope};
+use larder_model::resource::{Entry, Freshness, ReadResult, Scope};
 use larder_model::uri::Uri;
-use larder_provider::CallError;
+use larder_provider::{CallError, ListQuery};
 
 /// URIs in one query of versions.
 const MAX_VERSION_URIS: usize = 500;
+/// Maximum number of pages of a list. The pages of a faulty provider may never end, and may have no entries.
+pub(crate) const MAX_PAGES: u32 = 10_000;
+/// A list that is longer than the catalog begins again after this many times the time that its calls took.
+pub(crate) const PAUSE_FACTOR: u32 = 20;
+
+/// A page of the list of a provider that the catalog does not hold.
+pub(crate) struct LaterPage {
+    /// The entries that belong to the provider.
+    pub(crate) entries: Vec<Arc<Entry>>,
+    /// The cursor of the next page.
+    pub(crate) next: Option<String>,
+}
 
 /// Reads a listed resource of a provider.
 pub(crate) async fn read(
@@ -56,4 +68,30 @@ pub(crate) async fn versions(
         versions.extend(known.filter_map(|(uri, version)| Some((uri, version?))));
     }
     Ok(versions)
+}
+
+/// Requests a page of the list of a provider, after the entries that the catalog holds.
+pub(crate) async fn later_entries(
+    catalog: &Catalog,
+    offer: &Offer,
+    cursor: String,
+) -> Result<LaterPage, CallError> {
+    let query = ListQuery {
+        cursor: Some(cursor.clone()),
+        limit: offer.provider.grant().limits.page_entries,
+        uri_prefix: None,
+        kind: None,
+    };
+    let page = offer.provider.list_for_caller(Permit::for_host(), query);
+    let page = page.await?;
+    let is_own = |entry: &Entry| {
+        let is_in_catalog = catalog.by_uri(entry.uri.as_str()).is_some();
+        !is_in_catalog && catalog.owns(offer.name(), &entry.uri)
+    };
+    let entries = page.items.into_iter().filter(is_own);
+    Ok(LaterPage {
+        entries: entries.map(Arc::new).collect(),
+        // A provider that returns the cursor of this page again would never end.
+        next: page.next.filter(|next| *next != cursor),
+    })
 }

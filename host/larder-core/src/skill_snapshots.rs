@@ -4,6 +4,7 @@
 
 mod approval;
 mod build;
+mod long_list;
 mod provider_state;
 mod restore;
 
@@ -169,7 +170,7 @@ impl SkillFollower {
             state.request(),
         );
         match self.drain.run_until_stopping(Box::pin(build.run())).await {
-            Some(Ok(built)) => state.succeeded(Arc::new(built)),
+            Some(Ok(built)) => state.succeeded(built),
             Some(Err(obstacle)) => {
                 state.failed(&obstacle);
                 self.wait_for(offer, &obstacle);
@@ -215,10 +216,12 @@ impl SkillFollower {
     fn take_hints(&mut self, hints: &UpdateHints) {
         let catalog = self.reader.snapshot();
         for uri in &hints.uris {
-            let owner = catalog.by_uri(uri.as_str());
-            let state = owner.and_then(|owner| self.providers.get_mut(owner.name()));
-            if let Some(state) = state {
-                state.uri_updated(uri);
+            let owner = catalog.by_uri(uri.as_str()).map(|owner| owner.name());
+            for (name, state) in &mut self.providers {
+                // The catalog does not hold the end of a long list.
+                if owner.map_or_else(|| state.has_file(uri), |owner| owner == name) {
+                    state.uri_updated(uri);
+                }
             }
         }
         for (name, state) in &mut self.providers {

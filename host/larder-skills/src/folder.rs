@@ -1,5 +1,6 @@
 //! The folders among the resources of a provider that contain a `SKILL.md`.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::directory::DIRECTORY_TYPE;
@@ -27,6 +28,37 @@ pub fn skill_folders(entries: &[Arc<Entry>]) -> impl Iterator<Item = SkillFolder
         .enumerate()
         .filter(move |(at, entry)| is_skill_md(&entry.uri) && is_first(*at));
     found.map(|(_, skill_md)| SkillFolder::of(skill_md, entries))
+}
+
+/// Folders with a `SKILL.md`, which are found one entry after the other.
+#[derive(Debug, Default)]
+pub struct SkillFolders(BTreeSet<String>);
+
+impl SkillFolders {
+    /// Adds the folder of a `SKILL.md`. Other URIs are ignored.
+    pub fn add(&mut self, uri: &Uri) {
+        if is_skill_md(uri) {
+            let folder = uri.as_str().trim_end_matches("SKILL.md");
+            self.0.insert(folder.to_owned());
+        }
+    }
+
+    /// The number of folders.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there is no folder.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether one of the folders contains this URI.
+    pub fn contain(&self, uri: &Uri) -> bool {
+        let uri = uri.as_str();
+        let ends = uri.match_indices('/').map(|(at, _)| at + 1);
+        ends.rev().any(|end| self.0.contains(&uri[..end]))
+    }
 }
 
 fn is_skill_md(uri: &Uri) -> bool {
@@ -114,6 +146,24 @@ pub(crate) mod tests {
         let mut entries: Vec<_> = uris.iter().map(|uri| entry(uri, None)).collect();
         entries.sort_by(|a, b| a.uri.cmp(&b.uri));
         entries
+    }
+
+    #[test]
+    fn folders_are_found_one_entry_after_the_other() {
+        let uri = |text: &str| Uri::parse(text).unwrap();
+        let mut folders = SkillFolders::default();
+        for added in ["x://a/b/SKILL.md", "x://c/skill.md", "x://c/SKILL.md?x"] {
+            folders.add(&uri(added));
+        }
+        assert_eq!(folders.len(), 1);
+        for (inside, expected) in [
+            ("x://a/b/SKILL.md", true),
+            ("x://a/b/c/d", true),
+            ("x://a/bb", false),
+            ("x://a/c", false),
+        ] {
+            assert_eq!(folders.contain(&uri(inside)), expected, "{inside}");
+        }
     }
 
     /// Returns the folders, with the files of each.

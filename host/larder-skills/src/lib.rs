@@ -12,7 +12,7 @@ mod provider_skills;
 mod skill;
 mod yaml;
 
-pub use self::folder::{SkillFolder, skill_folders};
+pub use self::folder::{SkillFolder, SkillFolders, skill_folders};
 pub use self::front_matter::{FrontMatter, FrontMatterError};
 pub use self::not_a_skill::NotASkill;
 pub use self::provider_skills::{ProviderSkills, SkillProblem, TeamSkills};

@@ -51,8 +51,8 @@ pub enum NotASkill {
         "the list of its provider depends on the caller, and skills are the same for all callers"
     )]
     PersonalList,
-    /// The catalog does not hold the whole list, so that files may be missing.
-    #[error("the list of its provider is longer than `limits.catalog_entries`: raise this limit")]
+    /// The list of the provider is too long, so that files may be missing.
+    #[error("the list of its provider has too many pages or too many files of skills")]
     PartialList,
     /// A file never had the state that the list of the provider says.
     #[error("`{0}` changed each time it was read")]

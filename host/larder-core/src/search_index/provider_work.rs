@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use self::batch::Batch;
-use self::list_pages::{ListPages, MAX_PAGES};
+use self::list_pages::ListPages;
 use super::content::{self, Content};
 use super::plan::{PlannedRead, Situation, planned_reads};
 use super::progress::IndexProgress;

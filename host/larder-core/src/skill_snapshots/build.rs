@@ -6,8 +6,9 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use super::long_list;
 use crate::catalog::{Catalog, Offer};
 use crate::host_reads;
 use larder_model::resource::Entry;
@@ -37,6 +38,16 @@ pub(super) struct Build<'a> {
     room: u64,
     left: u64,
     files: HashMap<Uri, Arc<SkillFile>>,
+    /// Whether files may be missing, because the list is too long.
+    is_list_partial: bool,
+    list_time: Duration,
+}
+
+/// What a build returns.
+pub(super) struct BuiltContent {
+    pub(super) skills: ProviderSkills,
+    /// How long the provider took to list what the catalog does not hold.
+    pub(super) list_time: Duration,
 }
 
 /// Why the skills of a provider cannot be built now.
@@ -96,14 +107,18 @@ impl<'a> Build<'a> {
             room,
             left: room,
             files: HashMap::new(),
+            is_list_partial: false,
+            list_time: Duration::ZERO,
         }
     }
 
-    pub(super) async fn run(mut self) -> Result<ProviderSkills, Obstacle> {
+    pub(super) async fn run(mut self) -> Result<BuiltContent, Obstacle> {
         let mut built = ProviderSkills::default();
         let offer = self.offer;
         let has_skills = offer.provider.grant().skills;
-        for folder in skill_folders(&offer.entries).filter(|_| has_skills) {
+        let long_list = self.long_list().await?;
+        let entries = long_list.as_deref().unwrap_or(&offer.entries);
+        for folder in skill_folders(entries).filter(|_| has_skills) {
             let uri = &folder.skill_md.uri;
             let skill = self.skill(&folder).await.map(Arc::new);
             if let Some(skill) = unless_problem(skill, uri, false, &mut built)? {
@@ -116,7 +131,25 @@ impl<'a> Build<'a> {
                 built.add_page(page);
             }
         }
-        Ok(built)
+        Ok(BuiltContent {
+            skills: built,
+            list_time: self.list_time,
+        })
+    }
+
+    /// Returns the entries of the skills, if the list is longer than the catalog.
+    async fn long_list(&mut self) -> Result<Option<Vec<Arc<Entry>>>, Obstacle> {
+        let offer = self.offer;
+        let is_long = offer.next_cursor.is_some() && !offer.is_personal();
+        if !is_long || !offer.provider.grant().skills {
+            return Ok(None);
+        }
+        let start = Instant::now();
+        let entries = long_list::skill_entries(self.catalog, offer).await;
+        let entries = entries.map_err(Obstacle::Provider)?;
+        self.list_time = start.elapsed();
+        self.is_list_partial = entries.is_none();
+        Ok(entries)
     }
 
     /// Reads a page. The metadata of its content is restricted in each read, so only its HTML is compared.
@@ -161,7 +194,7 @@ impl<'a> Build<'a> {
         if self.offer.is_personal() {
             return Err(NotASkill::PersonalList);
         }
-        if self.offer.next_cursor.is_some() {
+        if self.is_list_partial {
             return Err(NotASkill::PartialList);
         }
         Ok(())

@@ -4,9 +4,9 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::build::{BuildRequest, Obstacle};
+use super::build::{BuildRequest, BuiltContent, Obstacle};
 use crate::catalog::Offer;
-use crate::host_reads;
+use crate::host_reads::{self, PAUSE_FACTOR};
 use crate::retry::Retry;
 use larder_model::name::Digest;
 use larder_model::uri::Uri;
@@ -31,6 +31,8 @@ pub(super) struct ProviderState {
     updated: HashSet<Uri>,
     failures: u32,
     retry: Retry,
+    /// When a list that is longer than the catalog may be requested again.
+    next_list: Option<Instant>,
     checked: Option<Instant>,
     read_all: Option<Instant>,
     /// The skills and pages that were built last, also those that are not approved.
@@ -56,6 +58,12 @@ impl ProviderState {
     pub(super) fn uri_updated(&mut self, uri: &Uri) {
         self.updated.insert(uri.clone());
         self.is_outdated = true;
+    }
+
+    /// Whether this is a file of the skills that were built last.
+    pub(super) fn has_file(&self, uri: &Uri) -> bool {
+        let built = self.built.as_ref();
+        built.is_some_and(|built| built.file(uri).is_some())
     }
 
     /// Records that any content may have changed.
@@ -120,13 +128,12 @@ impl ProviderState {
 
     /// Returns when work is due, if no event happens before.
     pub(super) fn next_turn(&self) -> Instant {
-        if self.is_outdated {
-            return self.retry.at();
-        }
-        let checked = self
-            .checked
-            .map_or_else(Instant::now, |at| at + VERSION_INTERVAL);
-        checked.max(self.retry.at())
+        let earliest = self.next_list.max(Some(self.retry.at()));
+        let due = match self.checked {
+            Some(at) if !self.is_outdated => Some(at + VERSION_INTERVAL),
+            _ => None,
+        };
+        due.max(earliest).unwrap_or_else(Instant::now)
     }
 
     /// Looks for changes that nobody reported: compares versions, and demands a new read after a long time.
@@ -155,7 +162,7 @@ impl ProviderState {
         self.is_outdated = !self.updated.is_empty();
     }
 
-    pub(super) fn succeeded(&mut self, built: Arc<ProviderSkills>) {
+    pub(super) fn succeeded(&mut self, built: BuiltContent) {
         let now = Instant::now();
         *self = Self {
             built_for: self.now,
@@ -165,7 +172,8 @@ impl ProviderState {
                 .read_all
                 .filter(|at| now < *at + READ_INTERVAL)
                 .or(Some(now)),
-            built: Some(built),
+            next_list: Some(now + built.list_time * PAUSE_FACTOR),
+            built: Some(Arc::new(built.skills)),
             is_undecided: true,
             ..Self::default()
         };

@@ -72,6 +72,11 @@ impl FakeContent {
         self.change(|state| state.list_delay = delay)
     }
 
+    /// From now on, the list never ends. The pages after the last entry are empty.
+    pub fn with_endless_list(self) -> Self {
+        self.change(|state| state.is_endless = true)
+    }
+
     fn change(self, change: impl FnOnce(&mut State)) -> Self {
         change(&mut self.0.state.lock());
         self

@@ -33,6 +33,8 @@ pub(super) struct State {
     pub(super) list_freshness: Freshness,
     /// How long lists for callers take.
     pub(super) list_delay: Duration,
+    /// Whether the list has empty pages after its last entry, without an end.
+    pub(super) is_endless: bool,
     /// Whether lists contain the versions of the texts.
     pub(super) is_versioned: bool,
     /// Whether each read returns another text.
@@ -55,6 +57,7 @@ impl Default for State {
             completer: None,
             list_freshness: FRESHNESS,
             list_delay: Duration::ZERO,
+            is_endless: false,
             is_versioned: false,
             is_unstable: false,
             failure: None,
@@ -74,9 +77,10 @@ impl State {
                 item.version = self.texts.get(item.uri.as_str()).map(|text| version(text));
             }
         }
-        let end = from + items.len();
+        let end = from + items.len().max(1);
+        let has_next = end < self.texts.len() || self.is_endless;
         ListPage {
-            next: (end < self.texts.len()).then(|| end.to_string()),
+            next: has_next.then(|| end.to_string()),
             items,
             freshness: Some(self.list_freshness),
             ..ListPage::empty()

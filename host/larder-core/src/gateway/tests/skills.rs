@@ -13,6 +13,7 @@ use larder_runtime::drain::Drain;
 use larder_runtime::history::EventLog;
 use larder_runtime::memory_budget::MemoryBudget;
 use std::sync::Arc;
+use std::time::Duration;
 
 fn grant() -> Grant {
     Grant {
@@ -276,16 +277,44 @@ async fn folders_that_are_not_skills_are_reported() {
 }
 
 #[tokio::test]
-async fn a_list_that_is_not_complete_has_no_skills() {
+async fn skills_beyond_the_catalog_are_offered() {
     let mut grant = grant();
     grant.limits.catalog_entries = 2;
-    let content = pdf();
+    grant.limits.page_entries = 2;
+    let zip = "skill://zip/SKILL.md";
+    let content = pdf()
+        .with_text("skill://zip/LICENSE", "MIT")
+        .with_text(zip, &skill_md("zip", ""))
+        .with_text("skill://zip/a/b.txt", "b");
+    let mut team = TestTeam::new([content.provider("wiki", grant)], 10).await;
+    let expected = |files: &str| {
+        let zip = format!("{zip}: skill://zip/LICENSE {zip} skill://zip/a/b.txt{files}");
+        [PDF.to_owned(), zip]
+    };
+    let call = TestTeam::call();
+    assert_eq!(skills(&team.gateway, &call).await, expected(""));
+
+    let _ = content.clone().with_text("skill://zip/c.txt", "c");
+    let with_new_file = expected(" skill://zip/c.txt");
+    // A long list is not requested again at once.
+    while skills(&team.gateway, &call).await != with_new_file {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        team.report_change(&ProviderName::parse("wiki").unwrap())
+            .await;
+    }
+}
+
+#[tokio::test]
+async fn a_list_without_an_end_has_no_skills() {
+    let mut grant = grant();
+    grant.limits.catalog_entries = 2;
+    let content = pdf().with_endless_list();
     let team = TestTeam::new([content.provider("wiki", grant)], 10).await;
     assert!(skills(&team.gateway, &TestTeam::call()).await.is_empty());
     assert_eq!(
         problems(&team),
         [
-            "skill://pdf/SKILL.md is not a skill: the list of its provider is longer than `limits.catalog_entries`: raise this limit"
+            "skill://pdf/SKILL.md is not a skill: the list of its provider has too many pages or too many files of skills"
         ]
     );
 }

@@ -7,17 +7,11 @@ use std::time::{Duration, Instant};
 
 use super::Turn;
 use crate::catalog::Offer;
-use crate::host_reads;
-use larder_model::policy::Permit;
+use crate::host_reads::{self, MAX_PAGES, PAUSE_FACTOR};
 use larder_model::resource::Entry;
 use larder_model::text_index::{self, KnownDocument};
 use larder_model::uri::Uri;
-use larder_provider::{CallError, ListQuery};
-
-/// A list that is longer than the catalog begins again after this many times the time that its calls took.
-const PAUSE_FACTOR: u32 = 20;
-/// Maximum number of pages of a list. The pages of a faulty provider may never end, and may have no entries.
-pub(super) const MAX_PAGES: u32 = 10_000;
+use larder_provider::CallError;
 
 /// A list of which some pages may be left.
 #[derive(Debug)]
@@ -71,7 +65,10 @@ impl ListPages {
     async fn fetch(&mut self, turn: &Turn<'_>) -> Result<Page, CallError> {
         let (entries, next) = match self.next.clone() {
             NextPage::Catalog => (catalog_entries(turn), turn.offer.next_cursor.clone()),
-            NextPage::Cursor(cursor) => later_entries(turn, cursor).await?,
+            NextPage::Cursor(cursor) => {
+                let page = host_reads::later_entries(turn.catalog, turn.offer, cursor).await?;
+                (page.entries, page.next)
+            }
             NextPage::End => (Vec::new(), None),
         };
         let uris: Vec<_> = entries.iter().map(|entry| entry.uri.clone()).collect();
@@ -108,28 +105,4 @@ fn catalog_entries(turn: &Turn<'_>) -> Vec<Arc<Entry>> {
         owner.is_some_and(|owner| Arc::ptr_eq(owner, turn.offer))
     };
     turn.offer.entries.iter().filter(is_own).cloned().collect()
-}
-
-/// Returns the entries of a later page, and the cursor of the next one.
-async fn later_entries(
-    turn: &Turn<'_>,
-    cursor: String,
-) -> Result<(Vec<Arc<Entry>>, Option<String>), CallError> {
-    let Turn { catalog, offer, .. } = turn;
-    let query = ListQuery {
-        cursor: Some(cursor.clone()),
-        limit: offer.provider.grant().limits.page_entries,
-        uri_prefix: None,
-        kind: None,
-    };
-    let page = offer.provider.list_for_caller(Permit::for_host(), query);
-    let page = page.await?;
-    let is_own = |entry: &Entry| {
-        let is_in_catalog = catalog.by_uri(entry.uri.as_str()).is_some();
-        !is_in_catalog && catalog.owns(offer.name(), &entry.uri)
-    };
-    let entries = page.items.into_iter().filter(is_own);
-    // A provider that returns the cursor of this page again would never end.
-    let next = page.next.filter(|next| *next != cursor);
-    Ok((entries.map(Arc::new).collect(), next))
 }
