@@ -1,6 +1,8 @@
 //! `larder skills`: the skills of a server or a folder.
 
-use clap::Args;
+mod lint;
+
+use clap::{Args, Subcommand};
 use serde_json::json;
 
 use super::connection::ConnectionArgs;
@@ -15,10 +17,13 @@ use larder_model::size;
 /// List the skills of a server or of a plugins folder
 #[derive(Debug, Args)]
 #[command(
+    args_conflicts_with_subcommands = true,
     after_help = "Only skills that are granted are listed: `skills = true` in [provider.NAME] of larder.toml. \
-`larder check` and `larder status` say why a folder with a SKILL.md is not a skill."
+`larder check` and `larder status` say why a folder with a SKILL.md is not a skill, and `larder skills lint FOLDER` says it without a server."
 )]
 pub(super) struct Skills {
+    #[command(subcommand)]
+    command: Option<Command>,
     /// Print JSON, with the front matter and the digest of each file
     #[arg(long)]
     json: bool,
@@ -28,8 +33,16 @@ pub(super) struct Skills {
     connection: ConnectionArgs,
 }
 
+#[derive(Debug, Subcommand)]
+enum Command {
+    Lint(lint::Lint),
+}
+
 impl Skills {
     pub(super) async fn run(self) -> Result<Outcome, CommandError> {
+        if let Some(Command::Lint(lint)) = self.command {
+            return lint.run();
+        }
         let mut connection = self.connection.with_team(self.team).connect().await?;
         let found = all_items(usize::MAX, async |from| {
             connection.client.skills(from).await
