@@ -6,6 +6,7 @@ import { test } from 'node:test';
 import { Invalid } from '../src/errors.js';
 import { createExports } from '../src/interactive/exports.js';
 import { elicit, elicitUrl, input, roots, sample } from '../src/interactive/input.js';
+import { APP_PAGE, appPage } from '../src/interactive/tools.js';
 import { encode } from '../src/utf8.js';
 
 const located = (implementation) => Object.assign(implementation, { fileName: '/src/provider.js', lineNumber: 12 });
@@ -44,6 +45,8 @@ const WRONG_DEFINITIONS = [
   [tool({ readOnly: 'yes' }), '`readOnly` of tool `add` must be true or false, but is "yes" (src/provider.js:12)'],
   [tool({ icons: [{}] }), '`icons[0].src` of tool `add` must be a string, but is undefined (src/provider.js:12)'],
   [tool({ metadata: { a: 1 } }), '`metadata.a` of tool `add` must be a string, but is 1 (src/provider.js:12)'],
+  [tool({ appPage: 5 }), '`appPage` of tool `add` must be a string, but is 5 (src/provider.js:12)'],
+  [tool({ forAppsOnly: ['app'] }), '`forAppsOnly` of tool `add` must be true or false, but is an array of 1 item (src/provider.js:12)'],
   [tool({ input: [] }), '`input` of tool `add` must be a JSON Schema, or an object with the schemas of properties, but is an array of 0 items (src/provider.js:12)'],
   [tool({ input: { from: 'string' } }), '`input.from` of tool `add` must be a JSON Schema, but is "string" (src/provider.js:12)'],
   [tool({ input: { from: { type: 'text' } } }), '`input.from.type` of tool `add` must be "string" or "number" or "integer" or "boolean" or "object" or "array" or "null", but is "text" (src/provider.js:12)'],
@@ -236,6 +239,70 @@ test('tools are listed', () => {
   assert.equal(tools[1].inputSchema, '{"type":"object","properties":{}}');
   assert.deepEqual([tools[1].name, tools[1].outputSchema], ['remove', null]);
 });
+
+test('tools have the metadata of apps', () => {
+  const check = (definition, expected) => {
+    const [{ metadata }] = exportsOf(tool(definition)).toolProvider.listTools(null).tools;
+    assert.deepEqual(metadata, expected);
+  };
+  const uri = 'ui://weather/forecast.html';
+  check({ appPage: uri }, [['ui', '{"resourceUri":"ui://weather/forecast.html"}']]);
+  check({ forAppsOnly: true, metadata: { a: '1' } }, [['a', '1'], ['ui', '{"visibility":["app"]}']]);
+  check({ appPage: uri, forAppsOnly: true }, [['ui', '{"resourceUri":"ui://weather/forecast.html","visibility":["app"]}']]);
+  check({ forAppsOnly: false }, []);
+});
+
+test('a page requests what it uses', () => {
+  const { metadata, ...content } = appPage({
+    html: '<!doctype html>',
+    connectsTo: ['https://a.example', 'wss://b.example'],
+    loadsFrom: ['https://c.example'],
+    frames: ['https://d.example'],
+    permissions: ['camera', 'clipboardWrite'],
+    prefersBorder: false,
+  });
+  assert.deepEqual(content, { body: '<!doctype html>', mimeType: APP_PAGE });
+  const [[key, json], ...others] = metadata;
+  assert.deepEqual([key, others], ['ui', []]);
+  assert.deepEqual(JSON.parse(json), {
+    csp: {
+      connectDomains: ['https://a.example', 'wss://b.example'],
+      resourceDomains: ['https://c.example'],
+      frameDomains: ['https://d.example'],
+    },
+    permissions: { camera: {}, clipboardWrite: {} },
+    prefersBorder: false,
+  });
+});
+
+test('a page that uses nothing has no metadata', () => {
+  const expected = { body: 'x', mimeType: 'text/html;profile=mcp-app', metadata: [] };
+  assert.deepEqual(appPage({ html: 'x' }), expected);
+  assert.deepEqual(appPage({ html: 'x', connectsTo: [], permissions: [] }), expected);
+});
+
+test('a page is the content of a read', () => {
+  const read = () => ({ contents: appPage({ html: 'x', connectsTo: ['https://a.example'] }), version: '1' });
+  const { contents } = exportsOf({ read }).resourceProvider.readResource({ uri: 'ui://a' });
+  const metadata = [['ui', '{"csp":{"connectDomains":["https://a.example"]}}']];
+  assert.deepEqual(contents, [{ uri: null, mimeType: APP_PAGE, body: { tag: 'text', val: 'x' }, metadata }]);
+});
+
+// A wrong page, and the message.
+const WRONG_PAGES = [
+  ['x', 'the page must be an object with `html`, but is "x"'],
+  [{ html: Uint8Array.of(1) }, '`html` of the page must be a string, but is a Uint8Array of 1 byte'],
+  [{ html: '', connectTo: [] }, 'the page has the unknown property `connectTo`: did you mean `connectsTo`?'],
+  [{ html: '', connectsTo: 'https://a.example' }, '`connectsTo` of the page must be an array, but is "https://a.example"'],
+  [{ html: '', loadsFrom: [5] }, '`loadsFrom[0]` of the page must be a string, but is 5'],
+  [{ html: '', frames: {} }, '`frames` of the page must be an array, but is {}'],
+  [{ html: '', permissions: ['clipboard-write'] }, '`permissions[0]` of the page must be "camera" or "microphone" or "geolocation" or "clipboardWrite", but is "clipboard-write"'],
+  [{ html: '', prefersBorder: 1 }, '`prefersBorder` of the page must be true or false, but is 1'],
+];
+
+for (const [given, message] of WRONG_PAGES) {
+  test(`a page of an app: ${message}`, () => assert.throws(() => appPage(given), new TypeError(message)));
+}
 
 test('results of tools are converted', () => {
   const check = (result, expected) => {

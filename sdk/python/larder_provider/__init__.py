@@ -25,7 +25,9 @@ from .host import (
 )
 from .input import Answer, InputRequest, InputResponse, NeedsInput, ProvidedInput, answers, ask, provided_input, question
 from .interaction import (
+    APP_PAGE,
     Annotations,
+    AppPage,
     Argument,
     ArgumentQuery,
     Audio,
@@ -72,8 +74,10 @@ from .values import (
 )
 
 __all__ = [
+    "APP_PAGE",
     "Annotations",
     "Answer",
+    "AppPage",
     "Argument",
     "ArgumentQuery",
     "Audio",

@@ -137,7 +137,7 @@ def _tool(tool: Tool):
         None if tool.output_schema is None else _json(tool.output_schema),
         convert(tool_provider.Hints, tool.hints),
         icons(tool.icons),
-        plain(tool.metadata),
+        plain([*tool.metadata, *tool.app_metadata]),
     )
 
 

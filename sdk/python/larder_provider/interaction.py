@@ -1,12 +1,19 @@
 """Types of tools, prompts and searches. Optional fields have defaults."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar, get_args
 
+from .checks import Mismatch, boolean, list_of, one_of, optional, record, text, texts
 from .values import Content, Entry, Freshness, Icon, Pairs
 
 T = TypeVar("T")
+
+# The media type of the page of an app.
+APP_PAGE = "text/html;profile=mcp-app"
+
+AppPermission = Literal["camera", "microphone", "geolocation", "clipboardWrite"]
 
 
 @dataclass
@@ -98,6 +105,64 @@ class Tool:
     icons: list[Icon] = field(default_factory=list)
     # Keys with JSON text.
     metadata: Pairs = field(default_factory=list)
+    # The page that clients show for calls of the tool: the URI of a resource of this provider, `ui://…`. See `AppPage`.
+    app_page: str | None = None
+    # Only the page of an app can call the tool; models do not see it.
+    for_apps_only: bool = False
+
+    @property
+    def app_metadata(self) -> Pairs:
+        """The metadata of the app that shows the tool."""
+        visibility = ["app"] if self.for_apps_only else None
+        return _ui_metadata(resourceUri=self.app_page, visibility=visibility)
+
+
+@dataclass
+class AppPage:
+    """The page of an app: HTML, and what the page uses in the browser. The host passes on only what the operator grants
+    (`apps` in `[provider.NAME]`, or requested in `NAME.toml`)."""
+
+    html: str
+    # Domains such as `https://api.example.com`, to which the page sends requests.
+    connects_to: Sequence[str] = ()
+    # Domains from which the page loads images, scripts, styles, fonts and media.
+    loads_from: Sequence[str] = ()
+    # Domains whose frames the page shows.
+    frames: Sequence[str] = ()
+    # Capabilities of the browser.
+    permissions: Sequence[AppPermission] = ()
+    # Whether the client should show a border around the page; None if that does not matter.
+    prefers_border: bool | None = None
+
+    def content(self) -> Content:
+        """The content for the resource that a tool names with `app_page`."""
+        try:
+            _app_page(self)
+        except Mismatch as mismatch:
+            mismatch.item = "the page"
+            raise TypeError(str(mismatch)) from None
+        lists = {"connectDomains": self.connects_to, "resourceDomains": self.loads_from, "frameDomains": self.frames}
+        csp = {name: list(domains) for name, domains in lists.items() if domains}
+        permissions = {permission: {} for permission in self.permissions}
+        metadata = _ui_metadata(csp=csp or None, permissions=permissions or None, prefersBorder=self.prefers_border)
+        return Content(self.html, APP_PAGE, metadata=metadata)
+
+
+_app_page = record(
+    AppPage,
+    html=text,
+    connects_to=texts,
+    loads_from=texts,
+    frames=texts,
+    permissions=list_of(one_of(*get_args(AppPermission))),
+    prefers_border=optional(boolean),
+)
+
+
+def _ui_metadata(**members) -> Pairs:
+    """The metadata of an app: the members that have a value."""
+    ui = {name: value for name, value in members.items() if value is not None}
+    return [("ui", json.dumps(ui, ensure_ascii=False))] if ui else []
 
 
 @dataclass

@@ -109,7 +109,15 @@ def _schema(value) -> None:
 
 _hints = record(Hints, **{name: optional(boolean) for name in Hints.__dataclass_fields__})
 _listed = dict(name=text, title=optional_text, description=optional_text, icons=list_of(icon), metadata=pairs)
-_tool = record(Tool, **_listed, input_schema=_schema, output_schema=optional(_schema), hints=_hints)
+_tool = record(
+    Tool,
+    **_listed,
+    input_schema=_schema,
+    output_schema=optional(_schema),
+    hints=_hints,
+    app_page=optional_text,
+    for_apps_only=boolean,
+)
 _tool_page = record(ToolPage, next_cursor=optional_text, freshness=freshness)
 _tool_result = record(ToolResult, structured=json_value, is_error=boolean, metadata=pairs)
 _argument = record(Argument, name=text, title=optional_text, description=optional_text, required=boolean)

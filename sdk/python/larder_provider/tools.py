@@ -22,9 +22,11 @@ class ToolMethod(DeclaredMethod):
 
     decorator = "@tool"
 
-    def __init__(self, function: Callable, *, hints: Hints, **options):
+    def __init__(self, function: Callable, *, hints: Hints, app_page: str | None, for_apps_only: bool, **options):
         super().__init__(function, **options)
         self.hints = hints
+        self.app_page = app_page
+        self.for_apps_only = for_apps_only
 
     @cached_property
     def parameters(self) -> ObjectCodec:
@@ -46,6 +48,8 @@ class ToolMethod(DeclaredMethod):
             self.hints,
             list(self.icons),
             list(self.metadata),
+            self.app_page,
+            self.for_apps_only,
         )
 
     def call(self, provider, arguments: dict[str, Any]) -> ToolResult:
@@ -137,12 +141,16 @@ def tool(
     long_running: bool | None = None,
     icons=(),
     metadata=(),
+    app_page: str | None = None,
+    for_apps_only: bool = False,
 ):
     """Declares a method of a provider as a tool. Its parameters become the schema of the arguments, its docstring
-    becomes the description, and the type of its result becomes the output schema."""
+    becomes the description, and the type of its result becomes the output schema. `app_page` names the page that clients
+    show for its calls (see `AppPage`), and a tool that is `for_apps_only` is called by such a page and not by models."""
     hints = Hints(read_only, destructive, idempotent, open_world, long_running)
     options = dict(name=name, title=title, description=description, icons=icons, metadata=metadata)
-    decorate = lambda function: ToolMethod(function, hints=hints, **options)
+    app = dict(app_page=app_page, for_apps_only=for_apps_only)
+    decorate = lambda function: ToolMethod(function, hints=hints, **app, **options)
     return decorate if function is None else decorate(function)
 
 

@@ -345,7 +345,7 @@ class Everything(Provider):
     def fails(self):
         raise ToolError("no caf\udce9")
 
-    @tool
+    @tool(app_page="ui://caf\udce9", for_apps_only=True, metadata=[("a", "1")])
     def wrong(self):
         return 5
 
@@ -398,7 +398,9 @@ class Interaction(unittest.TestCase):
         self.assertEqual((add.title, add.description, astuple(add.hints)), ("t", "Adds.", (True, None, None, None, None)))
         self.assertEqual((json.loads(add.input_schema)["required"], json.loads(add.output_schema)["required"]), (["a"], ["value"]))
         self.assertEqual((add.icons[0].theme.name, add.metadata), ("DARK", [("a", "1")]))
-        self.assertIsNone(page.tools[1].output_schema)
+        self.assertEqual((page.tools[1].output_schema, page.tools[1].metadata), (None, []))
+        app = '{"resourceUri": "ui://caf?", "visibility": ["app"]}'
+        self.assertEqual(page.tools[3].metadata, [("a", "1"), ("ui", app)])
 
     def called(self, *arguments):
         answer = self.tools.call_tool(tool_call(*arguments))

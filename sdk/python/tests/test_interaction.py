@@ -1,11 +1,14 @@
 """Native tests of tools, prompts, searches and input: what authors declare and return, with the exact messages."""
 
+import json
 import unittest
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from larder_provider import (
+    APP_PAGE,
     Annotations,
+    AppPage,
     Argument,
     ArgumentQuery,
     Audio,
@@ -31,6 +34,7 @@ from larder_provider import (
     PromptRequest,
     PromptResult,
     Provider,
+    Reading,
     SearchQuery,
     Text,
     Tool,
@@ -169,6 +173,10 @@ class Declarations(unittest.TestCase):
         self.rejected(f"{declares} `title` of tool 0 (name 'good') must be a str, but is 5", {"a": tool(title=5)(good)})
         message = f"{declares} `hints.read_only` of tool 0 (name 'good') must be a bool, but is 1"
         self.rejected(message, {"a": tool(read_only=1)(good)})
+        message = f"{declares} `app_page` of tool 0 (name 'good') must be a str, but is 5"
+        self.rejected(message, {"a": tool(app_page=5)(good)})
+        message = f"{declares} `for_apps_only` of tool 0 (name 'good') must be a bool, but is 1"
+        self.rejected(message, {"a": tool(for_apps_only=1)(good)})
         message = f"{declares} `icons[0]` of prompt 0 (name 'good') must be an Icon, but is 'a:b'"
         self.rejected(message, {"a": prompt(icons=["a:b"])(good)})
 
@@ -250,6 +258,89 @@ class Calls(unittest.TestCase):
         self.assertEqual((completed("loud"), completed("loud", "y"), completed("count")), (["yes", "no"], ["yes"], []))
         self.assertRaises(NotFound, completed, "other")
         self.assertRaises(NotFound, call, Calculator(), "complete_argument", ArgumentQuery("other", "version"))
+
+
+class Weather(Provider):
+    @tool(app_page="ui://weather/forecast.html")
+    def forecast(self) -> str:
+        return ""
+
+    @tool(for_apps_only=True, metadata=[("a", "1")])
+    def refresh(self) -> str:
+        return ""
+
+    @tool(app_page="ui://weather/forecast.html", for_apps_only=True)
+    def select(self) -> str:
+        return ""
+
+    def read(self, request):
+        page = AppPage("<!doctype html>", connects_to=["https://api.weather.example"])
+        return Reading(page.content(), version="1")
+
+
+PAGE = AppPage(
+    "<!doctype html>",
+    connects_to=["https://a.example", "wss://b.example"],
+    loads_from=("https://c.example",),
+    frames=["https://d.example"],
+    permissions=["camera", "clipboardWrite"],
+    prefers_border=False,
+)
+PAGE_METADATA = {
+    "csp": {
+        "connectDomains": ["https://a.example", "wss://b.example"],
+        "resourceDomains": ["https://c.example"],
+        "frameDomains": ["https://d.example"],
+    },
+    "permissions": {"camera": {}, "clipboardWrite": {}},
+    "prefersBorder": False,
+}
+
+# A wrong page, and the message.
+PAGE_MISTAKES = [
+    (AppPage(b"x"), "`html` of the page must be a str, but is b'x'"),
+    (AppPage("x", connects_to="https://a.example"), "`connects_to` of the page must be a list, but is 'https://a.example'"),
+    (AppPage("x", loads_from=[5]), "`loads_from[0]` of the page must be a str, but is 5"),
+    (AppPage("x", frames=None), "`frames` of the page must be a list, but is None"),
+    (
+        AppPage("x", permissions=["clipboard-write"]),
+        "`permissions[0]` of the page must be 'camera' or 'microphone' or 'geolocation' or 'clipboardWrite', but is 'clipboard-write'",
+    ),
+    (AppPage("x", prefers_border=1), "`prefers_border` of the page must be a bool, but is 1"),
+]
+
+
+class Apps(unittest.TestCase):
+    maxDiff = None
+
+    def test_tools_have_the_metadata_of_apps(self):
+        forecast, refresh, select = call(Weather(), "tools", None).tools
+        self.assertEqual(forecast.app_metadata, [("ui", '{"resourceUri": "ui://weather/forecast.html"}')])
+        self.assertEqual((refresh.metadata, refresh.app_metadata), ([("a", "1")], [("ui", '{"visibility": ["app"]}')]))
+        both = {"resourceUri": "ui://weather/forecast.html", "visibility": ["app"]}
+        self.assertEqual(json.loads(dict(select.app_metadata)["ui"]), both)
+        self.assertEqual(TOOL.app_metadata, [])
+
+    def test_a_page_requests_what_it_uses(self):
+        content = PAGE.content()
+        self.assertEqual((content.body, content.mime_type, content.uri), ("<!doctype html>", APP_PAGE, None))
+        self.assertEqual([key for key, _ in content.metadata], ["ui"])
+        self.assertEqual(json.loads(content.metadata[0][1]), PAGE_METADATA)
+
+    def test_a_page_that_uses_nothing_has_no_metadata(self):
+        self.assertEqual(AppPage("x").content(), Content("x", "text/html;profile=mcp-app"))
+        self.assertEqual(AppPage("x", connects_to=[], permissions=[]).content().metadata, [])
+
+    def test_a_page_is_the_content_of_a_read(self):
+        reading = call(Weather(), "read", None)
+        metadata = [("ui", '{"csp": {"connectDomains": ["https://api.weather.example"]}}')]
+        self.assertEqual(reading.contents, [Content("<!doctype html>", APP_PAGE, metadata=metadata)])
+
+    def test_a_wrong_page_is_named(self):
+        for page, message in PAGE_MISTAKES:
+            with self.subTest(message), self.assertRaises(TypeError) as raised:
+                page.content()
+            self.assertEqual(str(raised.exception), message)
 
 
 def returning(result, annotation: Any = "none"):

@@ -3,7 +3,7 @@
  * input from the client.
  */
 
-import type { Completion, Details, Entry, Exports, Freshness, Icon, Metadata, Provider } from '../index.js';
+import type { Completion, Content, Details, Entry, Exports, Freshness, Icon, Metadata, Provider } from '../index.js';
 
 export * from '../index.js';
 
@@ -115,6 +115,10 @@ export interface Tool<I = any> {
   longRunning?: boolean;
   icons?: Icon[];
   metadata?: Metadata;
+  /** The page that clients show for calls of the tool: the URI of a resource of this provider, `ui://…`. See `appPage`. */
+  appPage?: string;
+  /** Only the page of an app can call the tool; models do not see it. */
+  forAppsOnly?: boolean;
   /**
    * Called with arguments that are valid against `input`. If it returns `input(…)`, it is called again with the answers
    * in `context.input`.
@@ -173,6 +177,30 @@ export interface StructuredResult {
   isError?: boolean;
   metadata?: Metadata;
 }
+
+/** The media type of the page of an app. */
+export const APP_PAGE: 'text/html;profile=mcp-app';
+
+/** The page of an app: HTML, and what the page uses in the browser. */
+export interface AppPage {
+  html: string;
+  /** Domains such as `https://api.example.com`, to which the page sends requests. */
+  connectsTo?: string[];
+  /** Domains from which the page loads images, scripts, styles, fonts and media. */
+  loadsFrom?: string[];
+  /** Domains whose frames the page shows. */
+  frames?: string[];
+  /** Capabilities of the browser. */
+  permissions?: ('camera' | 'microphone' | 'geolocation' | 'clipboardWrite')[];
+  /** Whether the client should show a border around the page. */
+  prefersBorder?: boolean;
+}
+
+/**
+ * Returns the content for the resource that a tool names with `appPage`. The host passes on only what the operator grants
+ * (`apps` in `[provider.NAME]`, or requested in `NAME.toml`).
+ */
+export function appPage(page: AppPage): Content;
 
 /** The declared arguments of a prompt by name. */
 export type Arguments = { readonly [name: string]: Argument };

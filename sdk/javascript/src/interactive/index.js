@@ -8,3 +8,4 @@ export { defineProvider, prompt, setting, tool } from './define.js';
 
 export * from './host.js';
 export { elicit, elicitUrl, input, roots, sample } from './input.js';
+export { APP_PAGE, appPage } from './tools.js';

@@ -1,6 +1,8 @@
 // The same for tools, prompts, search and settings.
 
 import {
+  APP_PAGE,
+  appPage,
   clientLogLevel,
   clientSupports,
   defineProvider,
@@ -16,7 +18,9 @@ import {
   setting,
   tool,
   toolsChanged,
+  type AppPage,
   type Block,
+  type Content,
   type Context,
   type Hit,
   type InteractiveProvider,
@@ -77,6 +81,25 @@ const whole = tool({ input: { type: 'object', properties: { a: { type: 'string' 
 const without = tool({ call: (_, { input }) => (input ? 'again' : 'first') });
 const plain: Tool = { call: (args, context: Context) => [`${args.anything}`, context.input?.state ?? ''] };
 
+// Tools with the page of an app.
+const shown = tool({ appPage: 'ui://weather/forecast.html', call: () => 'x' });
+const refresh = tool({ forAppsOnly: true, call: () => 'x' });
+const page: AppPage = {
+  html: '<!doctype html>',
+  connectsTo: ['https://a.example'],
+  loadsFrom: ['https://b.example'],
+  frames: ['https://c.example'],
+  permissions: ['camera', 'microphone', 'geolocation', 'clipboardWrite'],
+  prefersBorder: true,
+};
+const pageContent: Content = appPage(page);
+const pageType: 'text/html;profile=mcp-app' = APP_PAGE;
+defineProvider({
+  tools: { shown, refresh },
+  list: () => [{ uri: 'ui://weather/forecast.html', name: 'forecast', mimeType: pageType }],
+  read: ({ uri }) => (uri ? appPage({ html: 'x' }) : { contents: pageContent, version: '1' }),
+});
+
 const announce = prompt({
   title: 'Announce',
   arguments: {
@@ -136,6 +159,14 @@ defineProvider({ read, tools: { add: { call: async () => 'x' } } });
 defineProvider({ read, tools: { add: { call: () => 5 } } });
 // @ts-expect-error: an image needs a media type.
 defineProvider({ read, tools: { add: { call: () => ({ image: new Uint8Array(1) }) } } });
+// @ts-expect-error: the page of a tool is one URI.
+defineProvider({ read, tools: { add: { call: () => 'x', appPage: ['ui://a'] } } });
+// @ts-expect-error: a page needs HTML.
+appPage({ connectsTo: ['https://a.example'] });
+// @ts-expect-error: a list of domains.
+appPage({ html: 'x', connectsTo: 'https://a.example' });
+// @ts-expect-error: an unknown permission.
+appPage({ html: 'x', permissions: ['clipboard-write'] });
 // @ts-expect-error: the argument is a number.
 tool({ input: { count: { type: 'number' } }, call: ({ count }) => count.trim() });
 // @ts-expect-error: the argument may be undefined.
