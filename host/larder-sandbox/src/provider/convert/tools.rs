@@ -102,10 +102,12 @@ fn tool(name: ToolName, item: wit::Tool, omissions: &mut Omissions<'_>) -> Resul
             .map_err(|why| omissions.add(format!("the output schema of the tool `{name}`: {why}")))
             .is_ok()
     });
-    let had_ui = item.metadata.iter().any(|(key, _)| key == UI_KEY);
+    let given = item.metadata.iter().filter(|(key, _)| key == UI_KEY);
+    let given = given.count();
     let metadata = metadata(item.metadata, omissions);
-    if had_ui && !metadata.iter().any(|(key, _)| key == UI_KEY) {
-        // A tool for apps only would be shown to models.
+    let kept = metadata.iter().filter(|(key, _)| key == UI_KEY);
+    if kept.count() < given {
+        // Without the value that was omitted, a tool for apps only would be shown to models.
         return Err(format!("its metadata `{UI_KEY}` cannot be used"));
     }
     check_page_key(&metadata).map_err(|why| format!("its metadata `{PAGE_KEY}`: {why}"))?;
@@ -228,7 +230,7 @@ mod tests {
 
     use super::*;
 
-    async fn check(name: &str, input_schema: &str, output_schema: Option<&str>, expected: Expect) {
+    fn tool(name: &str, input_schema: &str) -> wit::Tool {
         let hints = wit::Hints {
             read_only: None,
             destructive: None,
@@ -236,15 +238,22 @@ mod tests {
             open_world: None,
             long_running: None,
         };
-        let tool = wit::Tool {
+        wit::Tool {
             name: name.into(),
             title: None,
             description: None,
             input_schema: input_schema.into(),
-            output_schema: output_schema.map(Into::into),
+            output_schema: None,
             hints,
             icons: vec![],
             metadata: vec![],
+        }
+    }
+
+    async fn check(name: &str, input_schema: &str, output_schema: Option<&str>, expected: Expect) {
+        let tool = wit::Tool {
+            output_schema: output_schema.map(Into::into),
+            ..tool(name, input_schema)
         };
         let page = wit::ToolPage {
             tools: vec![tool.clone(), tool],
@@ -258,6 +267,29 @@ mod tests {
             names.join(" "),
             page.omitted.join(", ")
         ));
+    }
+
+    /// One of the two would be dropped, perhaps the one that hides the tool from models.
+    #[tokio::test]
+    async fn omits_tools_with_two_values_for_apps() {
+        let ui = |json: &str| (UI_KEY.to_owned(), json.to_owned());
+        let page = ui(r#"{"resourceUri":"ui://a/b"}"#);
+        let tool = wit::Tool {
+            metadata: vec![page, ui(r#"{"visibility":["app"]}"#)],
+            ..tool("a", r#"{"type":"object"}"#)
+        };
+        let page = wit::ToolPage {
+            tools: vec![tool],
+            next_cursor: None,
+            freshness: None,
+        };
+        let page = tool_page(page, &Grant::default()).await.unwrap();
+        assert!(page.items.is_empty());
+        let omitted = page.omitted.join(", ");
+        assert!(
+            omitted.contains("the tool `a`: its metadata `ui` cannot be used"),
+            "{omitted}"
+        );
     }
 
     #[tokio::test]
