@@ -13,6 +13,7 @@ use super::content::{self, Content};
 use super::plan::{PlannedRead, Situation, planned_reads};
 use super::progress::IndexProgress;
 use crate::catalog::{Catalog, Offer};
+use crate::host_reads::MAX_PAGES;
 use crate::retry::Retry;
 use larder_model::name::Digest;
 use larder_model::text_index::{self, Change, IndexError, TextIndex};

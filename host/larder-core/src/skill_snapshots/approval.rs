@@ -168,7 +168,7 @@ impl ContentDecision {
             let uri = skill.uri().clone();
             let is_approved = self.skills.is_approved(uri.as_str());
             let pin = match self.skills.changed.get(uri.as_str()) {
-                Some(pin) => Digest::parse(pin).ok()?,
+                Some(pin) => digest_of_pin(pin)?,
                 None if is_approved => skill.digest(),
                 None => return None,
             };
@@ -185,7 +185,7 @@ impl ContentDecision {
             Some(MissingContent {
                 uri: page.uri.clone(),
                 is_page: true,
-                pin: Digest::parse(pin).ok()?,
+                pin: digest_of_pin(pin)?,
             })
         });
         skills.chain(pages).collect()
@@ -263,6 +263,11 @@ impl ContentDecision {
             ..request
         })
     }
+}
+
+/// A pin has the digits of a digest.
+fn digest_of_pin(pin: &str) -> Option<Digest> {
+    Digest::parse(&format!("sha256:{pin}")).ok()
 }
 
 fn skill_pins(built: &ProviderSkills) -> Pins {

@@ -26,7 +26,7 @@ pub(super) async fn skill_entries(
         folders.len() <= MAX_ENTRIES
     };
     let is_complete = for_each_entry(catalog, offer, find).await?;
-    if !is_complete || folders.len() == 0 {
+    if !is_complete || folders.is_empty() {
         return Ok(is_complete.then(Vec::new));
     }
     let mut entries: BTreeMap<Uri, Arc<Entry>> = BTreeMap::new();

@@ -145,7 +145,7 @@ fn parse(text: &[u8]) -> Result<Vec<Arc<SkillFile>>, String> {
 }
 
 fn file_name(pin: Digest) -> String {
-    format!("{pin}.json").replace("sha256:", "")
+    format!("{pin}.json")
 }
 
 /// Replaces a file. The digest shows whether all of it was written before a power failure.

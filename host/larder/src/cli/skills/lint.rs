@@ -86,11 +86,11 @@ impl CheckedFolder {
             }
         };
         let bytes = skill.files.iter().map(|file| file.size).sum();
-        let mut lines = format!(
-            "ok: {path}: {} files, {}\n",
-            skill.files.len(),
-            size::show(bytes)
-        );
+        let files = match skill.files.len() {
+            1 => "1 file".to_owned(),
+            count => format!("{count} files"),
+        };
+        let mut lines = format!("ok: {path}: {files}, {}\n", size::show(bytes));
         if let Some(warning) = warning(skill) {
             lines += &format!("warning: {path}: {warning}\n");
         }
@@ -237,9 +237,9 @@ mod tests {
         expect![[r"
             error: DIR/bare/SKILL.md is not a skill: it does not begin with front matter between two lines `---`
             error: DIR/doc/SKILL.md is not a skill: its name is `word`, but its folder is `doc`: both must be the same
-            ok: DIR/long/SKILL.md: 1 files, 1.1 KiB
+            ok: DIR/long/SKILL.md: 1 file, 1.0 KiB
             warning: DIR/long/SKILL.md: its description has 1025 characters, and some clients accept 1024 at most
-            ok: DIR/pdf/SKILL.md: 2 files, 48 B
+            ok: DIR/pdf/SKILL.md: 2 files, 46 bytes
         "]]
         .assert_eq(&lines);
     }
