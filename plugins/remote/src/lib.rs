@@ -81,7 +81,10 @@ impl Provider for Remote {
             }),
             (false, None) => None,
         };
-        let freshness = Some(resources::freshness(&result, self.session.settings.ttl));
+        let freshness = Some(resources::list_freshness(
+            &result,
+            self.session.settings.ttl,
+        ));
         Ok(EntryPage {
             entries,
             next_cursor: next.map(|next| next.text()),
@@ -95,7 +98,10 @@ impl Provider for Remote {
             .iter()
             .filter_map(resources::template)
             .collect();
-        let freshness = Some(resources::freshness(&result, self.session.settings.ttl));
+        let freshness = Some(resources::list_freshness(
+            &result,
+            self.session.settings.ttl,
+        ));
         Ok(TemplatePage {
             templates,
             next_cursor: next_cursor(&result),

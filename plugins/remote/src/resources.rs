@@ -182,6 +182,20 @@ pub(crate) fn bytes(base64: &str) -> Option<Vec<u8>> {
     BASE64_STANDARD.decode(base64).ok()
 }
 
+/// How long a list may be used. A server may say that its list must not be cached. The host would never request such a
+/// list again, so it is requested again after the default time.
+pub(crate) fn list_freshness(result: &Value, default: Duration) -> Freshness {
+    let freshness = freshness(result, default);
+    let ttl_ms = match freshness.ttl_ms {
+        0 => Freshness::everyone(default).ttl_ms.max(1),
+        ttl_ms => ttl_ms,
+    };
+    Freshness {
+        ttl_ms,
+        ..freshness
+    }
+}
+
 /// How long a result may be cached.
 pub(crate) fn freshness(result: &Value, default: Duration) -> Freshness {
     let scope = if result["cacheScope"] == "private" {

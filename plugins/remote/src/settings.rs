@@ -24,7 +24,8 @@ const SEARCH_TOOL: Setting<String> = Setting::text(
 );
 const TTL: Setting<Duration> = Setting::duration(
     "ttl",
-    "How long a response may be cached if the server does not say it.",
+    "How long a response may be cached if the server does not say it. Lists that must not be cached are requested again \
+     after this time.",
 )
 .default("5s");
 const TIMEOUT: Setting<Duration> =

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::time::Duration;
 
 use larder_provider::http::{Request as HttpRequest, Response, set_responder};
 use larder_provider::{
@@ -10,7 +11,7 @@ use larder_provider::{
 };
 use serde_json::{Value, json};
 
-use crate::{Position, Remote};
+use crate::{Position, Remote, resources};
 
 type Log = Rc<RefCell<Vec<String>>>;
 
@@ -494,5 +495,21 @@ fn otherwise_the_list_is_searched() {
     assert_eq!(
         searched(&remote, &SearchQuery::new("page 7", 1))[0].0,
         "x:7"
+    );
+}
+
+#[test]
+fn a_list_that_must_not_be_cached_is_requested_again() {
+    let ttl = |result: Value| {
+        let default = Duration::from_secs(5);
+        resources::list_freshness(&result, default).ttl_ms
+    };
+    assert_eq!(ttl(json!({ "ttlMs": 0 })), 5_000);
+    assert_eq!(ttl(json!({ "ttlMs": 7 })), 7);
+    assert_eq!(ttl(json!({})), 5_000);
+    let none = resources::list_freshness(&json!({ "ttlMs": 0 }), Duration::ZERO);
+    assert_eq!(
+        none.ttl_ms, 1,
+        "the host never requests a list without a time again"
     );
 }

@@ -79,7 +79,7 @@ def listed_skills(url):
         return json.load(response)["result"]["skills"]
 
 
-async def skills(session):
+async def skills(session, folder):
     """The skills of the other server have the same digests here, and each digest is that of the bytes that are read."""
     async def is_passed_on():
         here, there = listed_skills(sys.argv[1]), listed_skills(variable("LARDER_URL"))
@@ -93,13 +93,34 @@ async def skills(session):
         [content] = await session.contents(file["uri"])
         data = content.text.encode() if hasattr(content, "text") else base64.b64decode(content.blob)
         session.check(f"the digest of {file['uri']}", "sha256:" + hashlib.sha256(data).hexdigest(), file["digest"])
+    await skill_changes(folder / "data/greet")
+
+
+async def skill_changes(skill):
+    """What changes in a skill of the other server changes here."""
+    def files_here():
+        [found] = listed_skills(sys.argv[1])
+        return {file["uri"].rsplit("/", 1)[-1]: file["digest"] for file in found["resources"]}
+
+    async def has(name, text):
+        return files_here().get(name) == "sha256:" + hashlib.sha256(text).hexdigest()
+
+    for text in [b"one", b"two and more"]:
+        (skill / "added.md").write_bytes(text)
+        await eventually(f"the file with {text}", lambda: has("added.md", text))
+
+    async def is_removed():
+        return "added.md" not in files_here()
+
+    (skill / "added.md").unlink()
+    await eventually("the file is removed", is_removed)
 
 
 async def checks(session, folder):
     await legacy_server(session)
     await tools_and_prompts(session)
     await modern_server(session, folder)
-    await skills(session)
+    await skills(session, folder)
 
 
 run(checks)

@@ -120,7 +120,7 @@ fn other_larder(output: &Output, folder: &Path, work: &Path) -> Result<RunningSe
     fs::write(
         &config,
         format!(
-            "plugins = \"plugins\"\n[provider.files]\nskills = true\nlimits = {{ catalog_entries = 5000 }}\ndirs = {dirs}\n"
+            "plugins = \"plugins\"\napprove = \"always\"\n[provider.files]\nskills = true\nlimits = {{ catalog_entries = 5000 }}\ndirs = {dirs}\n"
         ),
     )?;
     let mut serve = command(larder());
