@@ -340,14 +340,15 @@ impl Endpoint {
             RequestKind::Modern(method) => {
                 // The request runs in the connection's own future, so that the guest is dropped when the
                 // client disconnects.
-                let mut accepted = modern::accept(request, method, context)?;
+                let accepted = modern::accept(request, method, context)?;
                 if accepted.wants_messages() {
                     let stream = accepted.into_stream();
                     return Ok(self
                         .respond_with_messages(&request.id, stream, head.identity)
                         .await);
                 }
-                Ok(match accepted.respond().await {
+                let mut work = accepted.into_work();
+                Ok(match work.run().await {
                     None => cancelled(),
                     Some(response) => charged_json(&request.id, response),
                 })

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::not_a_skill::NotASkill;
 use super::skill::{Skill, SkillFile};
 use larder_model::name::ProviderName;
+use larder_model::resource::Entry;
 use larder_model::uri::Uri;
 
 /// The skills and the pages of one provider at one time.
@@ -17,6 +18,7 @@ pub struct ProviderSkills {
     problems: Vec<SkillProblem>,
     /// The pages, and the files of all skills.
     files: HashMap<Uri, Arc<SkillFile>>,
+    unlisted: Vec<Arc<Entry>>,
 }
 
 /// What is not offered as a skill or as a page.
@@ -52,6 +54,11 @@ impl ProviderSkills {
         self.pages.push(page);
     }
 
+    /// Sets the entries of files of skills that the catalog does not hold, sorted by URI.
+    pub fn set_unlisted(&mut self, entries: Vec<Arc<Entry>>) {
+        self.unlisted = entries;
+    }
+
     /// Adds something that is not offered.
     pub fn add_problem(&mut self, problem: SkillProblem) {
         self.problems.push(problem);
@@ -75,6 +82,11 @@ impl ProviderSkills {
     /// Returns the page with this URI.
     pub fn page(&self, uri: &Uri) -> Option<&Arc<SkillFile>> {
         self.pages.iter().find(|page| page.uri == *uri)
+    }
+
+    /// The entries of files of skills that the catalog does not hold, sorted by URI.
+    pub fn unlisted(&self) -> &[Arc<Entry>] {
+        &self.unlisted
     }
 
     /// What is not offered.

@@ -115,25 +115,35 @@ impl Gateway {
     }
 }
 
-/// Returns the children that each provider has after this key.
+/// Returns the children that each provider has after this key: in its list, and in its skills beyond the catalog.
 fn children<'a>(
     view: &'a View,
     directory: &'a Directory,
     after: Option<&str>,
 ) -> Vec<OfferChildren<'a>> {
-    let public = view.offers().filter(|offer| !offer.is_personal());
-    let all = public.filter_map(|offer| {
-        let mut children = OfferChildren {
-            offer,
-            ownership: view.ownership(offer)?,
-            children: directory.children(&offer.entries, after),
-            next: None,
-            compared: 0,
-        };
-        children.advance();
-        children.next.is_some().then_some(children)
-    });
-    all.collect()
+    let mut all = Vec::new();
+    for team in view.teams() {
+        let public = team.offers().iter().filter(|offer| !offer.is_personal());
+        for offer in public {
+            let Some(ownership) = view.ownership(offer) else {
+                continue;
+            };
+            for entries in [&offer.entries[..], team.unlisted_skill_files(offer)] {
+                let mut children = OfferChildren {
+                    offer,
+                    ownership,
+                    children: directory.children(entries, after),
+                    next: None,
+                    compared: 0,
+                };
+                children.advance();
+                if children.next.is_some() {
+                    all.push(children);
+                }
+            }
+        }
+    }
+    all
 }
 
 /// Takes the child with the smallest key.

@@ -142,6 +142,13 @@ impl TeamCatalog {
         })
     }
 
+    /// Returns the entries of the files of skills that the catalog does not hold.
+    pub(super) fn unlisted_skill_files(&self, offer: &Offer) -> &[Arc<Entry>] {
+        let skills = self.skills.as_ref().and_then(|all| all.of(offer.name()));
+        let granted = skills.filter(|_| offer.provider.grant().skills);
+        granted.map_or(&[], |skills| skills.unlisted())
+    }
+
     /// Whether a read of a page tries this provider first, so that its snapshot is the page.
     fn has_approved_page(&self, offer: &Arc<Offer>, uri: &Uri) -> bool {
         let owner = self.catalog.first_owner(uri);

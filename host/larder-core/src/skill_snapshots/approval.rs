@@ -151,6 +151,7 @@ impl ContentDecision {
                 offered.add_page(snapshot.clone());
             }
         }
+        offered.set_unlisted(built.unlisted().to_vec());
         for problem in built.problems() {
             offered.add_problem(problem.clone());
         }

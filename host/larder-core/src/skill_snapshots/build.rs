@@ -125,6 +125,9 @@ impl<'a> Build<'a> {
                 built.add(skill);
             }
         }
+        if let Some(entries) = &long_list {
+            built.set_unlisted(unlisted(offer, entries, &built));
+        }
         for uri in offer.pages.iter().filter(|_| offer.has_approved_pages()) {
             let page = self.page(uri).await;
             if let Some(page) = unless_problem(page, uri, true, &mut built)? {
@@ -294,6 +297,21 @@ impl<'a> Build<'a> {
         }
         Ok(())
     }
+}
+
+/// Returns the entries of files of skills that the catalog does not hold.
+fn unlisted(offer: &Offer, entries: &[Arc<Entry>], built: &ProviderSkills) -> Vec<Arc<Entry>> {
+    let is_listed = |uri: &Uri| {
+        let found = offer.entries.binary_search_by(|entry| entry.uri.cmp(uri));
+        found.is_ok()
+    };
+    let files = entries
+        .iter()
+        .filter(|entry| built.file(&entry.uri).is_some());
+    files
+        .filter(|entry| !is_listed(&entry.uri))
+        .cloned()
+        .collect()
 }
 
 /// Adds the reason why something is not offered to the problems. Fails if nothing can be built now.

@@ -12,7 +12,6 @@ use crate::era::method::{Method, Operation, ParsedRequest};
 use crate::era::parameter_headers;
 use crate::era::peer::Peer;
 use crate::era::request_slot::RequestSlot;
-use crate::outgoing::waiting_bytes::ChargedResponse;
 use crate::wire::message::{Id, Request};
 use crate::wire::rpc_error::RpcError;
 use larder_model::resource::Caller;
@@ -117,11 +116,10 @@ impl AcceptedRequest {
         (self.messages, self.work)
     }
 
-    /// Runs the request without messages before the response. Returns `None` if it is cancelled.
-    pub(crate) fn respond(&mut self) -> impl Future<Output = Option<ChargedResponse>> + Send {
-        // Messages would not be received, so a call that requests input fails at once.
-        self.messages = CallMessages::default();
-        self.work.run()
+    /// Returns the work without messages before the response. Nobody receives them, so a call that requests input fails
+    /// at once.
+    pub(crate) fn into_work(self) -> Work {
+        self.work
     }
 
     /// The id of the request.

@@ -110,7 +110,7 @@ impl Batch {
 /// Runs one request. The response of a batch cannot contain progress notifications.
 async fn run(request: AcceptedRequest, caller: &Caller) -> Option<ChargedResponse> {
     match request.with_permit(caller) {
-        Ok(mut request) => request.respond().await,
+        Ok(request) => request.into_work().run().await,
         Err((id, rpc_error)) => Some(error(Some(&id), &rpc_error).into()),
     }
 }
