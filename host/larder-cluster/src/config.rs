@@ -68,11 +68,6 @@ impl NatsServer {
         Ok(Self(address))
     }
 
-    /// Whether the URL requires an encrypted connection.
-    pub fn requires_tls(&self) -> bool {
-        self.0.tls_required()
-    }
-
     /// Whether the URL contains a user or a token.
     pub fn has_credentials(&self) -> bool {
         self.0.has_user_pass()

@@ -79,18 +79,6 @@ impl Image {
         self.at(Version::Digest(digest))
     }
 
-    /// Returns the reference in the type of `oci-client`.
-    pub fn to_oci(&self) -> oci_client::Reference {
-        let registry = self.registry.clone();
-        let repository = self.repository.clone();
-        match &self.version {
-            Version::Tag(tag) => oci_client::Reference::with_tag(registry, repository, tag.clone()),
-            Version::Digest(digest) => {
-                oci_client::Reference::with_digest(registry, repository, format!("sha256:{digest}"))
-            }
-        }
-    }
-
     fn parse(text: &str) -> Result<Self, String> {
         let (registry, rest) = text
             .split_once('/')
