@@ -10,6 +10,7 @@ macro_rules! files {
 
 const FILES: &[(&str, &str)] = files![
     "completion-provider.wit",
+    "directory-provider.wit",
     "http-client.wit",
     "interaction-host.wit",
     "interaction-types.wit",

@@ -49,6 +49,8 @@ pub struct GrantSources {
 pub struct OptionalInterfaces {
     /// `version-provider`: versions are known without a read.
     pub versions: bool,
+    /// `directory-provider`.
+    pub directories: bool,
     /// `tool-provider`.
     pub tools: bool,
     /// `prompt-provider`.

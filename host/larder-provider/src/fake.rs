@@ -184,6 +184,7 @@ impl FakeContent {
     fn interfaces(&self) -> OptionalInterfaces {
         OptionalInterfaces {
             tools: !self.0.state.lock().tools.is_empty(),
+            directories: !self.0.state.lock().directories.is_empty(),
             ..OptionalInterfaces::default()
         }
     }
@@ -312,6 +313,19 @@ impl Provider for FakeProvider {
             };
             within(permit.time_limit(), answer).await
         })
+    }
+
+    fn list_directory<'a>(
+        &'a self,
+        _permit: Permit,
+        uri: &'a str,
+        cursor: Option<String>,
+    ) -> ProviderCall<'a, ListPage<Entry>> {
+        let cursor = cursor.unwrap_or_default();
+        let from = cursor.parse().unwrap_or_default();
+        let answer = move |state: &State| state.directory(uri, from);
+        let name = format!("directory {uri} {cursor}");
+        Box::pin(self.content.call(name, answer))
     }
 
     fn complete(

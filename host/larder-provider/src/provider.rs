@@ -64,6 +64,16 @@ pub trait Provider: Any + Debug + Send + Sync {
         query: ListQuery,
     ) -> ProviderCall<'_, ListPage<Entry>>;
 
+    /// Returns a page of the children of a folder. The URI ends with a slash.
+    fn list_directory<'a>(
+        &'a self,
+        _permit: Permit,
+        _uri: &'a str,
+        _cursor: Option<String>,
+    ) -> ProviderCall<'a, ListPage<Entry>> {
+        unimplemented("directory-provider")
+    }
+
     /// Completes a variable of one of the provider's templates. Returns no values if the provider does not implement
     /// completion.
     fn complete(

@@ -3,7 +3,7 @@
 
 wasmtime::component::bindgen!({
     path: "wit",
-    world: "interactive-provider",
+    world: "every-interface",
     imports: {
         "larder:provider/http-client.send": async | trappable,
         "larder:provider/http-client.send-all": async | trappable,

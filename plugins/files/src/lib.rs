@@ -1,6 +1,7 @@
 //! Provides all granted folders as `file:///…` resources. URIs that lead out of a folder are rejected here; the sandbox
 //! additionally rejects every path that leads out of a folder.
 
+mod directory;
 mod folder;
 mod names;
 mod patterns;
@@ -13,9 +14,9 @@ mod walk;
 mod tests;
 
 use larder_provider::{
-    Completion, CompletionRequest, Content, Declaration, Description, EntryPage, Error, Freshness,
-    Hits, Provider, Query, Reading, Request, Result, SearchQuery, Template, TemplateMatch,
-    TemplatePage, Variable, paginate,
+    Completion, CompletionRequest, Content, Declaration, Description, DirectoryQuery, EntryPage,
+    Error, Freshness, Hits, Provider, Query, Reading, Request, Result, SearchQuery, Template,
+    TemplateMatch, TemplatePage, Variable, paginate,
 };
 
 use folder::Folder;
@@ -28,7 +29,7 @@ struct Files {
     settings: Settings,
 }
 
-larder_provider::export!(Files: completions, versions, search, settings);
+larder_provider::export!(Files: completions, directories, versions, search, settings);
 
 impl Provider for Files {
     fn settings() -> Vec<Declaration> {
@@ -106,6 +107,17 @@ impl Provider for Files {
         Ok(Reading::from(content)
             .version(version)
             .freshness(self.freshness()))
+    }
+
+    fn list_directory(&self, query: &DirectoryQuery) -> Result<EntryPage> {
+        let uri = query.uri.strip_suffix('/').unwrap_or(&query.uri);
+        let place = self.locate(uri)?;
+        place.check_file()?;
+        if place.folder.stat(&place.names, &self.settings)?.is_file {
+            return Err(Error::NotFound);
+        }
+        let page = directory::page(place.folder, &place.names, query, &self.settings)?;
+        Ok(page.freshness(self.freshness()))
     }
 
     fn complete(&self, request: &CompletionRequest) -> Result<Completion> {

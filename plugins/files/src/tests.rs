@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use larder_provider::{
-    Body, CompletionRequest, EntryPage, Error, Hits, Provider, Query, Reading, Request, Result,
-    SearchQuery, set_setting, set_time_left,
+    Body, CompletionRequest, DirectoryQuery, EntryPage, Error, Hits, Provider, Query, Reading,
+    Request, Result, SearchQuery, set_setting, set_time_left,
 };
 
 use crate::Files;
@@ -357,6 +357,39 @@ fn ignore_files_apply_to_their_folder() {
 fn folders_are_listed_on_request() {
     let all = visible(&["a/b.md", "c.md"], &[("folders", "true")]);
     assert_eq!(all, ["a/", "a/b.md", "c.md"]);
+}
+
+#[test]
+fn the_children_of_a_folder_have_pages() {
+    let Fixture { files, .. } = fixture(&["b/x.md", "b/c d/y", "a.md", "target/z"]);
+    let page = |uri: &str, cursor: Option<&str>| {
+        let query = DirectoryQuery {
+            uri: uri.into(),
+            cursor: cursor.map(str::to_owned),
+            limit: 1,
+        };
+        let page = files.list_directory(&query)?;
+        Ok((uris(&page).join(" "), page.next_cursor))
+    };
+    let next = |cursor: &str| Some(cursor.to_owned());
+    let root = page("file:///docs/", None).unwrap();
+    assert_eq!(root, ("file:///docs/a.md".to_owned(), next("a.md")));
+    let rest = page("file:///docs/", Some("a.md")).unwrap();
+    assert_eq!(
+        rest,
+        ("file:///docs/b/".to_owned(), None),
+        "`target` is not visible"
+    );
+    let below = page("file:///docs/b/", None).unwrap();
+    assert_eq!(below, ("file:///docs/b/c%20d/".to_owned(), next("c%20d/")));
+    for missing in [
+        "file:///docs/a.md/",
+        "file:///docs/none/",
+        "file:///docs/target/",
+        "file:///docs/?after=a/",
+    ] {
+        assert_eq!(page(missing, None), Err(Error::NotFound), "{missing}");
+    }
 }
 
 #[test]

@@ -40,6 +40,12 @@ optional!(
     { "larder:provider/provider-types@0.1.0": crate::bindings::provider_types }
 );
 optional!(
+    directories,
+    "__export_directories",
+    "package larder:sdk; world directories { export larder:provider/directory-provider@0.1.0; }",
+    { "larder:provider/provider-types@0.1.0": crate::bindings::provider_types }
+);
+optional!(
     versions,
     "__export_versions",
     "package larder:sdk; world versions { export larder:provider/version-provider@0.1.0; }",

@@ -1,6 +1,7 @@
 //! Exports the functions of a component and calls the methods of a [`Provider`].
 
 use crate::bindings::completions::exports::larder::provider::completion_provider;
+use crate::bindings::directories::exports::larder::provider::directory_provider;
 use crate::bindings::exports::larder::provider::resource_provider;
 use crate::bindings::provider_types;
 use crate::bindings::versions::exports::larder::provider::version_provider;
@@ -18,7 +19,7 @@ use crate::{Description, Error, Provider, Query, Request, Result, TemplateMatch,
 /// # }
 /// larder_provider::export!(Notes);
 /// larder_provider::export!(Notes: completions);
-/// larder_provider::export!(Notes: completions, versions);
+/// larder_provider::export!(Notes: completions, directories, versions);
 /// ```
 ///
 /// With the cargo feature `interactive`, also `tools`, `prompts`, `search` and `settings`.
@@ -63,6 +64,12 @@ macro_rules! __export_ability {
             ProviderExport with_types_in $crate::bindings::completions
         );
     };
+    (directories) => {
+        #[cfg(target_family = "wasm")]
+        $crate::bindings::directories::__export_directories!(
+            ProviderExport with_types_in $crate::bindings::directories
+        );
+    };
     (versions) => {
         #[cfg(target_family = "wasm")]
         $crate::bindings::versions::__export_versions!(
@@ -97,8 +104,8 @@ macro_rules! __export_interactive {
     };
     ($other:ident) => {
         ::std::compile_error!(
-            "unknown optional interface: only `completions`, `versions`, `tools`, `prompts`, `search` and `settings` \
-             can be exported"
+            "unknown optional interface: only `completions`, `directories`, `versions`, `tools`, `prompts`, `search` \
+             and `settings` can be exported"
         );
     };
 }
@@ -110,8 +117,8 @@ macro_rules! __export_interactive {
 macro_rules! __export_interactive {
     ($other:ident) => {
         ::std::compile_error!(
-            "unknown optional interface: only `completions` and `versions` can be exported, and with the feature \
-             `interactive` of larder-provider also `tools`, `prompts`, `search` and `settings`"
+            "unknown optional interface: only `completions`, `directories` and `versions` can be exported, and with the \
+             feature `interactive` of larder-provider also `tools`, `prompts`, `search` and `settings`"
         );
     };
 }
@@ -200,6 +207,19 @@ impl<E: ProviderExport> completion_provider::Guest for E {
         request: completion_provider::CompletionRequest,
     ) -> Result<completion_provider::Completion, provider_types::Error> {
         call::<E, _>(|provider| provider.complete(&request))
+    }
+}
+
+impl<E: ProviderExport> directory_provider::Guest for E {
+    fn list_directory(
+        query: directory_provider::DirectoryQuery,
+    ) -> Result<directory_provider::DirectoryPage, provider_types::Error> {
+        let page = call::<E, _>(|provider| provider.list_directory(&query))?;
+        Ok(directory_provider::DirectoryPage {
+            children: page.entries,
+            next_cursor: page.next_cursor,
+            freshness: page.freshness,
+        })
     }
 }
 

@@ -44,6 +44,6 @@ pub use interactive::{
 pub use page::{Completion, EntryPage, TemplatePage, paginate, paginate_from};
 pub use provider::Provider;
 #[doc(inline)]
-pub use request::{CompletionRequest, Query, Request, TemplateMatch, Variable};
+pub use request::{CompletionRequest, DirectoryQuery, Query, Request, TemplateMatch, Variable};
 #[cfg(feature = "interactive")]
 pub use {schemars, serde, serde_json};

@@ -1,8 +1,8 @@
 //! The `Provider` trait.
 
 use crate::{
-    Completion, CompletionRequest, Description, EntryPage, Query, Reading, Request, Result,
-    TemplateMatch, TemplatePage,
+    Completion, CompletionRequest, Description, DirectoryQuery, EntryPage, Error, Query, Reading,
+    Request, Result, TemplateMatch, TemplatePage,
 };
 
 /// A provider of resources. Only [`new`](Self::new) and [`read`](Self::read) are required. Resources are
@@ -94,6 +94,15 @@ pub trait Provider: Sized + 'static {
 
     /// Reads a resource. After [`Error::NotFound`](crate::Error::NotFound), the host tries other providers.
     fn read(&self, request: &Request) -> Result<Reading>;
+
+    /// Returns one page of the children of a folder, sorted by URI. The URI of a child that is a folder ends with a slash,
+    /// and its media type is `inode/directory`. Called only if exported: `export!(T: directories)`. Implement it if the
+    /// provider has more resources than its [`list`](Self::list) should have; otherwise the host knows the folders from
+    /// the list.
+    fn list_directory(&self, query: &DirectoryQuery) -> Result<EntryPage> {
+        let _ = query;
+        Err(Error::NotFound)
+    }
 
     /// Suggests values for a variable of a template. Called only if exported: `export!(T: completions)`.
     fn complete(&self, request: &CompletionRequest) -> Result<Completion> {

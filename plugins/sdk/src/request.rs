@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 pub use crate::bindings::completions::exports::larder::provider::completion_provider::CompletionRequest;
+pub use crate::bindings::directories::exports::larder::provider::directory_provider::DirectoryQuery;
 pub use crate::bindings::exports::larder::provider::resource_provider::{
     ListQuery as Query, ReadRequest as Request, TemplateMatch, Variable,
 };

@@ -1,16 +1,19 @@
-//! Folders of URIs: the direct children of a folder, from the lists in the catalog. Providers are not called. A page
-//! takes one search for each child and provider, no matter how many entries are below the children.
+//! Folders of URIs: the direct children of a folder, from the lists in the catalog. A page takes one search for each
+//! child and provider, no matter how many entries are below the children. A provider that lists folders itself is called
+//! for a folder whose children the catalog does not hold.
 
 use std::sync::Arc;
 
-use super::audit_record::written;
+use super::audit_record::{AuditRecord, written};
 use super::cursor::{Cursor, ListKind, Position};
 use super::view::{Ownership, View};
 use super::{Error, Filter, Gateway, MAX_PAGE_BYTES};
 use crate::catalog::{Catalog, Offer};
 use larder_model::name::TeamName;
-use larder_model::resource::{Call, Entry, Page};
+use larder_model::policy::Permit;
+use larder_model::resource::{Call, Entry, Freshness, Page};
 use larder_model::uri::Uri;
+use larder_provider::CallError;
 use larder_skills::directory::{Child, Children, DIRECTORY_TYPE, Directory};
 
 /// Maximum number of entries of one provider that are compared with the lists of others, for one page.
@@ -34,26 +37,49 @@ impl Gateway {
         uri: &Uri,
         cursor: Option<&str>,
     ) -> Result<Page<Arc<Entry>>, Error> {
-        let record = self
+        let mut record = self
             .begin_record("list-directory", call, Some(uri.as_str()))
             .await?;
-        let result = self.directory_page(call, uri, cursor);
+        let result = self.directory_page(call, uri, cursor, &mut record).await;
         written(record.end_with_items(&result, |page| page.items.len())).await?;
         result
     }
 
-    fn directory_page(
+    async fn directory_page(
         &self,
         call: &Arc<Call>,
         uri: &Uri,
         cursor: Option<&str>,
+        record: &mut AuditRecord<'_>,
     ) -> Result<Page<Arc<Entry>>, Error> {
         let view = self.view(call.caller.as_ref());
         Self::refresh_stale_lists(&view);
         let directory = Directory::new(uri.as_str());
-        let after = decode_cursor(cursor, &directory)?;
-        let mut children = children(&view, &directory, after.as_deref());
-        if children.is_empty() && after.is_none() && !is_empty_folder(&view, uri) {
+        let cursor = decode_cursor(cursor, &directory)?;
+        if let Some(offer) = folder_provider(&view, &directory, cursor.as_ref())? {
+            record.set_provider(offer);
+            let page = provider_page(&view, call, offer, &directory, cursor.as_ref()).await;
+            if let Some(page) = page.transpose() {
+                return page;
+            }
+        }
+        self.catalog_page(&view, &directory, uri, cursor.map(|cursor| cursor.position))
+    }
+
+    /// Returns a page of the children that the catalog holds.
+    fn catalog_page(
+        &self,
+        view: &View,
+        directory: &Directory,
+        uri: &Uri,
+        position: Option<Position>,
+    ) -> Result<Page<Arc<Entry>>, Error> {
+        let after = match position {
+            Some(Position::After(key)) => Some(key),
+            _ => None,
+        };
+        let mut children = children(view, directory, after.as_deref());
+        if children.is_empty() && after.is_none() && !is_empty_folder(view, uri) {
             let no_directory = Error::NoDirectory {
                 uri: uri.to_string(),
             };
@@ -65,7 +91,7 @@ impl Gateway {
             freshness: view.freshness(Catalog::entries_freshness),
             incomplete: Vec::new(),
         };
-        self.fill(&view, &directory, &mut children, &mut page);
+        self.fill(view, directory, &mut children, &mut page);
         let cut = children.iter().filter(|one| one.compared > MAX_COMPARED);
         page.incomplete = cut.map(|one| one.offer.full_name()).collect();
         Ok(page)
@@ -91,14 +117,7 @@ impl Gateway {
                 // A folder with entries of several providers is listed once.
                 continue;
             }
-            let of_skill = child
-                .entries
-                .first()
-                .and_then(|own| view.skill_entry(&own.uri));
-            let of_skill = of_skill
-                .filter(|entry| entry.uri.as_str() == child.key)
-                .cloned();
-            let Some(entry) = of_skill.or_else(|| child.entry()) else {
+            let Some(entry) = entry(view, &child) else {
                 continue;
             };
             let more = entry.wire_size();
@@ -113,6 +132,84 @@ impl Gateway {
             last = Some(child.key);
         }
     }
+}
+
+/// Returns the entry of a child. A `SKILL.md` has the entry of its skill.
+fn entry(view: &View, child: &Child<'_>) -> Option<Arc<Entry>> {
+    let first = child.entries.first();
+    let of_skill = first.and_then(|own| view.skill_entry(&own.uri));
+    let of_skill = of_skill.filter(|entry| entry.uri.as_str() == child.key);
+    of_skill.cloned().or_else(|| child.entry())
+}
+
+/// Returns the provider that is asked for the children of a folder: the first one that lists folders itself, to which
+/// the folder belongs, and whose children the catalog does not hold. A cursor names the provider.
+fn folder_provider<'a>(
+    view: &'a View,
+    directory: &Directory,
+    cursor: Option<&Cursor>,
+) -> Result<Option<&'a Arc<Offer>>, Error> {
+    let lists_folders = |offer: &&Arc<Offer>| offer.provider.interfaces().directories;
+    let mut candidates = view.offers().filter(lists_folders);
+    let Some(cursor) = cursor else {
+        let Ok(folder) = Uri::parse(directory.prefix()) else {
+            return Ok(None);
+        };
+        return Ok(candidates.find(|offer| {
+            let is_held = offer.next_cursor.is_none() && !offer.is_personal();
+            let is_in_catalog =
+                is_held && directory.children(&offer.entries, None).next().is_some();
+            !is_in_catalog && view.owns(offer, &folder, &mut 0)
+        }));
+    };
+    if let Position::After(_) = cursor.position {
+        return Ok(None);
+    }
+    let named = candidates.find(|offer| cursor.is_in(offer));
+    named.map(Some).ok_or(Error::BadCursor)
+}
+
+/// Returns a page of the children that a provider lists itself. Returns `None` if the provider has no such folder.
+async fn provider_page(
+    view: &View,
+    call: &Arc<Call>,
+    offer: &Arc<Offer>,
+    directory: &Directory,
+    cursor: Option<&Cursor>,
+) -> Result<Option<Page<Arc<Entry>>>, Error> {
+    let Ok(permit) = Permit::for_team(call, offer.provider.team()) else {
+        return Ok(None);
+    };
+    let own_cursor = cursor.and_then(|cursor| match &cursor.position {
+        Position::At(own) => Some(own.clone()),
+        Position::After(_) | Position::AtHinted(_) => None,
+    });
+    let uri = directory.prefix();
+    let listed = offer.provider.list_directory(permit, uri, own_cursor);
+    let listed = match listed.await {
+        Err(CallError::NotFound) => return Ok(None),
+        listed => listed.map_err(|error| Error::from_call(offer, uri, None, error))?,
+    };
+    offer.provider.log_omitted(&listed.omitted);
+    let mut entries: Vec<_> = listed.items.into_iter().map(Arc::new).collect();
+    entries.sort_by(|a, b| a.uri.cmp(&b.uri));
+    let children = directory.children(&entries, None);
+    let own = children.filter(|child| {
+        let first = child.entries.first();
+        first.is_some_and(|entry| view.owns(offer, &entry.uri, &mut 0))
+    });
+    let items: Vec<_> = own.filter_map(|child| entry(view, &child)).collect();
+    let bytes = items.iter().map(|entry| entry.wire_size()).sum();
+    offer.provider.charge_bytes(bytes);
+    let freshness = listed.freshness.unwrap_or(Freshness::UNKNOWN);
+    Ok(Some(Page {
+        items,
+        next: listed
+            .next
+            .map(|next| provider_cursor(directory, offer, next)),
+        freshness: freshness.merge(view.max_freshness()),
+        incomplete: Vec::new(),
+    }))
 }
 
 /// Returns the children that each provider has after this key: in its list, and in its skills beyond the catalog.
@@ -210,8 +307,20 @@ fn encode_cursor(directory: &Directory, last: &str) -> String {
     .encode()
 }
 
-/// Returns the key of the last child before the page.
-fn decode_cursor(cursor: Option<&str>, directory: &Directory) -> Result<Option<String>, Error> {
+/// The cursor of the next page of a provider that lists the folder itself.
+fn provider_cursor(directory: &Directory, offer: &Offer, next: String) -> String {
+    Cursor {
+        list: ListKind::Directory,
+        team: offer.provider.team().to_string(),
+        provider: offer.name().to_string(),
+        filter: filter_of(directory),
+        position: Position::At(next),
+    }
+    .encode()
+}
+
+/// Returns a cursor of this folder.
+fn decode_cursor(cursor: Option<&str>, directory: &Directory) -> Result<Option<Cursor>, Error> {
     let Some(text) = cursor else {
         return Ok(None);
     };
@@ -219,8 +328,9 @@ fn decode_cursor(cursor: Option<&str>, directory: &Directory) -> Result<Option<S
     if cursor.filter != filter_of(directory) {
         return Err(Error::FilterMismatch);
     }
-    match cursor.position {
-        Position::After(key) if key.starts_with(directory.prefix()) => Ok(Some(key)),
-        _ => Err(Error::BadCursor),
+    match &cursor.position {
+        Position::After(key) if !key.starts_with(directory.prefix()) => Err(Error::BadCursor),
+        Position::AtHinted(_) => Err(Error::BadCursor),
+        _ => Ok(Some(cursor)),
     }
 }

@@ -138,6 +138,15 @@ impl View {
         })
     }
 
+    /// Whether a read of this URI reaches this offer. A URI that another provider lists does not. Adds the steps that
+    /// this took.
+    pub(super) fn owns(&self, offer: &Arc<Offer>, uri: &Uri, steps: &mut usize) -> bool {
+        let ownership = self.ownership(offer);
+        ownership.is_some_and(|ownership| {
+            ownership.includes(uri, steps) && ownership.team.catalog.owns(offer.name(), uri)
+        })
+    }
+
     /// Returns the offer that lists this URI and from which the caller reads the URI.
     pub(super) fn by_uri(&self, uri: &Uri) -> Option<&Arc<Offer>> {
         let mut listed = self

@@ -72,6 +72,14 @@ impl FakeContent {
         self.change(|state| state.list_delay = delay)
     }
 
+    /// Adds a folder that the provider lists itself, with the URIs of its children. The URI ends with a slash.
+    pub fn with_directory(self, uri: &str, children: &[&str]) -> Self {
+        let children = children.iter().map(ToString::to_string).collect();
+        self.change(|state| {
+            state.directories.insert(uri.to_owned(), children);
+        })
+    }
+
     /// From now on, the list never ends. The pages after the last entry are empty.
     pub fn with_endless_list(self) -> Self {
         self.change(|state| state.is_endless = true)

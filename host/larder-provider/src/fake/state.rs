@@ -26,6 +26,8 @@ pub(super) struct State {
     pub(super) texts: BTreeMap<String, String>,
     /// The attributes in lists, of resources whose attributes a test defines.
     pub(super) entries: BTreeMap<String, Entry>,
+    /// The children of the folders that the provider lists itself.
+    pub(super) directories: BTreeMap<String, Vec<String>>,
     pub(super) templates: Vec<Template>,
     pub(super) tools: Vec<Tool>,
     pub(super) reader: Option<FakeReader>,
@@ -51,6 +53,7 @@ impl Default for State {
             instructions: None,
             texts: BTreeMap::new(),
             entries: BTreeMap::new(),
+            directories: BTreeMap::new(),
             templates: vec![],
             tools: vec![],
             reader: None,
@@ -85,6 +88,18 @@ impl State {
             freshness: Some(self.list_freshness),
             ..ListPage::empty()
         }
+    }
+
+    /// Each page has two children.
+    pub(super) fn directory(&self, uri: &str, from: usize) -> Result<ListPage<Entry>, CallError> {
+        let children = self.directories.get(uri).ok_or(CallError::NotFound)?;
+        let rest = children.iter().skip(from).take(2);
+        Ok(ListPage {
+            items: rest.map(|uri| self.entry(uri)).collect(),
+            next: (from + 2 < children.len()).then(|| (from + 2).to_string()),
+            freshness: Some(FRESHNESS),
+            ..ListPage::empty()
+        })
     }
 
     fn entry(&self, uri: &str) -> Entry {

@@ -10,8 +10,8 @@ use parking_lot::Mutex;
 pub(super) use self::checks::{CallChecks, NoChecks};
 pub(super) use self::converted_call::ConvertedCall;
 pub(super) use self::table::{
-    CALL_TOOL, COMPLETE, COMPLETE_ARGUMENT, GET_PROMPT, LIST_PROMPTS, LIST_TEMPLATES, LIST_TOOLS,
-    SEARCH, VERSIONS,
+    CALL_TOOL, COMPLETE, COMPLETE_ARGUMENT, GET_PROMPT, LIST_DIRECTORY, LIST_PROMPTS,
+    LIST_TEMPLATES, LIST_TOOLS, SEARCH, VERSIONS,
 };
 use super::convert::{entry_size, reading_size};
 use super::wit;

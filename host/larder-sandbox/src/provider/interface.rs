@@ -8,17 +8,21 @@ use futures_util::future::{BoxFuture, ready};
 
 use super::answers::{held, with_memory};
 use super::convert::{
-    completion, declarations, hits, prompt_result, read_result, template_match, tool_result,
-    versions, wit_argument_query, wit_match, wit_prompt_request, wit_search_query, wit_tool_call,
+    completion, declarations, entry_page, hits, prompt_result, read_result, template_match,
+    tool_result, versions, wit_argument_query, wit_match, wit_prompt_request, wit_search_query,
+    wit_tool_call,
 };
 use super::functions::FunctionProvider;
 use super::guest_calls::{
-    self, AnswerMemory, CALL_TOOL, COMPLETE, COMPLETE_ARGUMENT, GET_PROMPT, NoChecks, SEARCH,
-    VERSIONS,
+    self, AnswerMemory, CALL_TOOL, COMPLETE, COMPLETE_ARGUMENT, GET_PROMPT, LIST_DIRECTORY,
+    NoChecks, SEARCH, VERSIONS,
 };
 use super::omissions::Omissions;
 use super::{Provider, wit};
 use crate::bindings::exports::larder::provider::completion_provider;
+use crate::bindings::exports::larder::provider::directory_provider::{
+    DirectoryPage, DirectoryQuery,
+};
 use crate::bindings::exports::larder::provider::prompt_provider::Suggestions;
 use crate::bindings::larder::provider::provider_types::Error as WitError;
 use crate::guest_config::GuestConfig;
@@ -127,6 +131,33 @@ impl interface::Provider for Provider {
         query: ListQuery,
     ) -> ProviderCall<'_, ListPage<Entry>> {
         Box::pin(self.within_breaker(&self.list_breaker, "list", self.list(permit, query)))
+    }
+
+    fn list_directory<'a>(
+        &'a self,
+        permit: Permit,
+        uri: &'a str,
+        cursor: Option<String>,
+    ) -> ProviderCall<'a, ListPage<Entry>> {
+        let guest_call = LIST_DIRECTORY.call(DirectoryQuery {
+            uri: uri.to_owned(),
+            cursor,
+            limit: self.config.grant.limits.page_entries,
+        });
+        let convert = |config: Arc<GuestConfig>, answer| async move {
+            let page: DirectoryPage = config.redacted(answer)?;
+            let page = wit::EntryPage {
+                entries: page.children,
+                next_cursor: page.next_cursor,
+                freshness: page.freshness,
+            };
+            entry_page(page, &config.grant).await
+        };
+        if_implemented(
+            self.facts.interfaces.directories,
+            "directory-provider",
+            || self.call(permit, guest_call, convert),
+        )
     }
 
     fn complete(&self, permit: Permit, request: CompletionRequest) -> ProviderCall<'_, Completion> {

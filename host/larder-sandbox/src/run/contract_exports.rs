@@ -5,8 +5,8 @@ use wasmtime::component::{Component, ComponentExportIndex, Instance, InstancePre
 
 use super::contract_version::{CONTRACT_PACKAGE, is_compatible};
 use crate::bindings::exports::larder::provider::{
-    completion_provider, prompt_provider, resource_provider, search_provider, settings_provider,
-    tool_provider, version_provider,
+    completion_provider, directory_provider, prompt_provider, resource_provider, search_provider,
+    settings_provider, tool_provider, version_provider,
 };
 use crate::engine::error::shortened;
 use crate::guest::state::GuestState;
@@ -37,6 +37,8 @@ pub(crate) struct ContractExports {
     pub(crate) read: ComponentExportIndex,
     /// The functions of `completion-provider`, if the component exports it.
     pub(crate) completion: Option<completion_provider::GuestIndices>,
+    /// The functions of `directory-provider`, if the component exports it.
+    directories: Option<directory_provider::GuestIndices>,
     /// The functions of `version-provider`, if the component exports it.
     versions: Option<version_provider::GuestIndices>,
     /// The functions of `tool-provider`, if the component exports it.
@@ -68,6 +70,9 @@ impl ContractExports {
             completion: find_optional(exports, "completion-provider", || {
                 completion_provider::GuestIndices::new(pre)
             })?,
+            directories: find_optional(exports, "directory-provider", || {
+                directory_provider::GuestIndices::new(pre)
+            })?,
             versions: find_optional(exports, "version-provider", || {
                 version_provider::GuestIndices::new(pre)
             })?,
@@ -90,6 +95,7 @@ impl ContractExports {
     pub(crate) fn interfaces(&self) -> OptionalInterfaces {
         OptionalInterfaces {
             versions: self.versions.is_some(),
+            directories: self.directories.is_some(),
             tools: self.tools.is_some(),
             prompts: self.prompts.is_some(),
             search: self.search.is_some(),
@@ -105,6 +111,7 @@ impl ContractExports {
         instance: &Instance,
     ) -> wasmtime::Result<resource_provider::Guest> {
         check_types(&self.completion, |it| it.load(&mut *store, instance))?;
+        check_types(&self.directories, |it| it.load(&mut *store, instance))?;
         check_types(&self.versions, |it| it.load(&mut *store, instance))?;
         check_types(&self.tools, |it| it.load(&mut *store, instance))?;
         check_types(&self.prompts, |it| it.load(&mut *store, instance))?;

@@ -171,6 +171,7 @@ async fn finds_the_interfaces_of_a_component() {
             search: true,
             settings: true,
             versions: false,
+            directories: false,
         }
     );
     let echo = load("echo", |_| {}).await;

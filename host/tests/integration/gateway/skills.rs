@@ -186,6 +186,43 @@ async fn a_repository_of_skills_is_served_with_its_digests_in_both_eras() {
     assert_eq!(offers["not_skills"], status["problems"]);
 }
 
+/// The catalog holds 10 resources. The provider lists the folders itself.
+#[tokio::test]
+async fn folders_beyond_the_catalog_are_listed_by_their_provider() {
+    let config = format!("{CONFIG}limits = {{ catalog_entries = 10, page_entries = 100 }}\n");
+    let work_dir = WorkDir::with_guests("files").file("larder.toml", &config);
+    let root = work_dir.path("skills");
+    for number in 0..250 {
+        write(&root, &format!("many/{number:03}.md"), "text");
+    }
+    write(&root, "many/below/deep/file.md", "text");
+    write(&root, "zoo/SKILL.md", skill_md("zoo", ""));
+    let (_admin, url) = AdminClient::open(&work_dir);
+    let mut client = Client::builder().http(&url).await.unwrap();
+    let mut found = Vec::new();
+    let mut cursor = None;
+    loop {
+        let page = client
+            .directory("file:///skills/many", cursor.as_deref())
+            .await;
+        let page = page.unwrap();
+        found.extend(page.items.into_iter().map(|item| item.uri));
+        cursor = page.next;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    assert_eq!(found.len(), 251);
+    assert_eq!(found[0], "file:///skills/many/000.md");
+    assert_eq!(found[250], "file:///skills/many/below");
+    let deep = client.directory("file:///skills/many/below", None).await;
+    assert_eq!(deep.unwrap().items[0].uri, "file:///skills/many/below/deep");
+    let file = client.directory("file:///skills/many/000.md", None).await;
+    assert!(file.unwrap_err().to_string().contains("-32602"));
+    let skill = client.directory("file:///skills/zoo", None).await.unwrap();
+    assert_eq!(skill.items[0].name, "zoo", "a skill beyond the catalog");
+}
+
 #[tokio::test]
 async fn a_changed_file_is_published_with_its_digest() {
     let work_dir = repository();

@@ -10,7 +10,7 @@ use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream;
 
-use super::candidate::{Candidate, is_own};
+use super::candidate::Candidate;
 use crate::catalog::Offer;
 use crate::gateway::MAX_PAGE_BYTES;
 use crate::gateway::view::{TeamCatalog, View};
@@ -151,7 +151,7 @@ impl<'a> SearchCalls<'a> {
             if bytes > MAX_PAGE_BYTES {
                 break;
             }
-            if is_own(view, team, offer, &candidate.entry.uri, &mut 0) {
+            if view.owns(offer, &candidate.entry.uri, &mut 0) {
                 candidates.push(candidate);
             }
         }

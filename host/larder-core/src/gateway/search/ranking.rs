@@ -8,7 +8,7 @@ use tokio::time::timeout_at;
 
 use super::MAX_RESULTS;
 use super::calls::Answers;
-use super::candidate::{Candidate, is_own};
+use super::candidate::Candidate;
 use super::index::{TeamMatches, unlisted_entry};
 use super::merge;
 use super::weight::{Weight, Words};
@@ -187,8 +187,7 @@ impl Ranking {
             .ok()?;
         let offer = &offers[at];
         let entry = self.readable_entry(offer, &found)?;
-        let is_shown =
-            self.filter.matches(&entry) && is_own(&self.view, team, offer, &found.uri, &mut 0);
+        let is_shown = self.filter.matches(&entry) && self.view.owns(offer, &found.uri, &mut 0);
         is_shown.then(|| Candidate {
             entry,
             excerpt: Some(found.excerpt),
@@ -231,7 +230,7 @@ impl Ranking {
         let mut compared = entry.wire_size();
         if self.filter.matches(entry)
             && let Some(weight) = self.words.weight(entry)
-            && is_own(&self.view, team, offer, &entry.uri, &mut compared)
+            && self.view.owns(offer, &entry.uri, &mut compared)
         {
             self.of_lists.add(weight, entry, offer);
         }

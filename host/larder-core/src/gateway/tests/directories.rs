@@ -4,7 +4,9 @@ use super::uri;
 use crate::gateway::Error;
 use crate::test_team::TestTeam;
 use larder_model::policy::Grant;
+use larder_model::resource::{Details, RenderCache, Template};
 use larder_provider::fake::FakeContent;
+use larder_uri_template::UriTemplate;
 
 fn content(uris: &[&str]) -> FakeContent {
     uris.iter().fold(FakeContent::default(), |content, uri| {
@@ -105,5 +107,103 @@ async fn a_page_of_a_large_folder_does_not_visit_all_entries() {
         begin.elapsed() < Duration::from_secs(5),
         "{:?}",
         begin.elapsed()
+    );
+}
+
+/// All URIs of the scheme.
+fn below() -> Template {
+    Template {
+        uri_template: UriTemplate::parse("x://{+path}").unwrap(),
+        name: "all".into(),
+        title: None,
+        description: None,
+        mime_type: None,
+        details: Details::default(),
+        rendered: RenderCache::default(),
+    }
+}
+
+/// Returns the URIs and types of the children on all pages.
+async fn children(team: &TestTeam, of: &str) -> Result<Vec<String>, Error> {
+    let call = TestTeam::call();
+    let mut children = Vec::new();
+    let mut cursor = None;
+    loop {
+        let page = team
+            .gateway
+            .directory(&call, &uri(of), cursor.as_deref())
+            .await?;
+        children.extend(page.items.iter().map(|entry| {
+            let kind = entry.mime_type.as_deref().unwrap_or("file");
+            format!("{} {kind}", entry.uri)
+        }));
+        cursor = page.next;
+        if cursor.is_none() {
+            return Ok(children);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_provider_lists_folders_that_the_catalog_does_not_hold() {
+    let long = content(&["x://a/1", "x://a/2", "x://b/3"])
+        .with_template(below())
+        .with_directory(
+            "x://b/",
+            &["x://b/c/", "x://b/d", "x://b/c/deep", "x://a/1", "y:1"],
+        )
+        .with_directory("x://a/", &["x://a/1", "x://a/2", "x://a/3"]);
+    let mut grant = Grant::default();
+    grant.limits.catalog_entries = 1;
+    let team = TestTeam::new([long.provider("wiki", grant)], 10).await;
+    let expected = ["x://b/c inode/directory", "x://b/d file"];
+    let found = children(&team, "x://b").await.unwrap();
+    assert_eq!(
+        found[..2],
+        expected,
+        "what is outside of the folder is omitted"
+    );
+    assert_eq!(
+        children(&team, "x://a/").await.unwrap(),
+        ["x://a/1 file", "x://a/2 file", "x://a/3 file"]
+    );
+    let calls = long.calls();
+    let of_directories: Vec<_> = calls
+        .iter()
+        .filter(|call| call.starts_with("dir"))
+        .collect();
+    assert_eq!(of_directories.len(), 5, "{calls:?}");
+    // Without the folder, the catalog answers.
+    let missing = children(&team, "x://none").await;
+    assert!(
+        matches!(missing, Err(Error::NoDirectory { .. })),
+        "{missing:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_folder_in_the_catalog_needs_no_call() {
+    let held = content(&["x://a/1"])
+        .with_template(below())
+        .with_directory("x://a/", &["x://a/other"]);
+    let team = TestTeam::new([held.provider("wiki", Grant::default())], 10).await;
+    assert_eq!(children(&team, "x://a").await.unwrap(), ["x://a/1 file"]);
+    assert_eq!(held.calls(), ["probe"]);
+}
+
+#[tokio::test]
+async fn a_cursor_of_another_folder_is_rejected() {
+    let long = content(&[])
+        .with_template(below())
+        .with_directory("x://a/", &["x://a/1", "x://a/2", "x://a/3"]);
+    let team = TestTeam::new([long.provider("wiki", Grant::default())], 10).await;
+    let call = TestTeam::call();
+    let page = team.gateway.directory(&call, &uri("x://a"), None).await;
+    let cursor = page.unwrap().next.unwrap();
+    let other = uri("x://b");
+    let rejected = team.gateway.directory(&call, &other, Some(&cursor)).await;
+    assert!(
+        matches!(rejected, Err(Error::FilterMismatch)),
+        "{rejected:?}"
     );
 }

@@ -4,13 +4,17 @@ use super::contract_call::ContractFunction;
 use crate::bindings::exports::larder::provider::completion_provider::{
     Completion, CompletionRequest,
 };
+use crate::bindings::exports::larder::provider::directory_provider::{
+    DirectoryPage, DirectoryQuery,
+};
 use crate::bindings::exports::larder::provider::prompt_provider::{
     ArgumentQuery, PromptAnswer, PromptPage, PromptRequest, Suggestions,
 };
 use crate::bindings::exports::larder::provider::search_provider::{Hits, SearchQuery};
 use crate::bindings::exports::larder::provider::tool_provider::{ToolAnswer, ToolCall, ToolPage};
 use crate::provider::convert::{
-    hits_size, prompt_answer_size, prompt_size, template_size, tool_answer_size, tool_size,
+    entry_size, hits_size, prompt_answer_size, prompt_size, template_size, tool_answer_size,
+    tool_size,
 };
 use crate::provider::wit::TemplatePage;
 use crate::run::contract_exports::{FunctionName, RESOURCES};
@@ -81,6 +85,15 @@ pub(crate) static COMPLETE: ContractFunction<CompletionRequest, Completion> = Co
     subject: |request| &request.uri_template,
     size: |_| 0,
 };
+
+pub(crate) static LIST_DIRECTORY: ContractFunction<DirectoryQuery, DirectoryPage> =
+    ContractFunction {
+        name: FunctionName("larder:provider/directory-provider@0.1.0", "list-directory"),
+        operation: "directory",
+        is_repeatable: true,
+        subject: |query| &query.uri,
+        size: |page| page.children.iter().map(entry_size).sum(),
+    };
 
 pub(crate) static VERSIONS: ContractFunction<Vec<String>, Vec<Option<String>>> = ContractFunction {
     name: FunctionName("larder:provider/version-provider@0.1.0", "versions"),
