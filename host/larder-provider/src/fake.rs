@@ -182,9 +182,10 @@ impl FakeContent {
     }
 
     fn interfaces(&self) -> OptionalInterfaces {
+        let state = self.0.state.lock();
         OptionalInterfaces {
-            tools: !self.0.state.lock().tools.is_empty(),
-            directories: !self.0.state.lock().directories.is_empty(),
+            tools: !state.tools.is_empty(),
+            directories: !state.directories.is_empty(),
             ..OptionalInterfaces::default()
         }
     }

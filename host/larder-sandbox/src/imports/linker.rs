@@ -19,9 +19,7 @@ pub(crate) fn linker(engine: &Engine) -> wasmtime::Result<Linker<GuestState>> {
     count_unreadable_names(&mut linker)?;
     limit_sockets(&mut linker)?;
     wasmtime_wasi_http::p2::add_only_http_to_linker_async(&mut linker)?;
-    bindings::InteractiveProvider::add_to_linker::<_, HasSelf<GuestState>>(&mut linker, |state| {
-        state
-    })?;
+    bindings::EveryInterface::add_to_linker::<_, HasSelf<GuestState>>(&mut linker, |state| state)?;
     wasi_proposals::add_to_linker(&mut linker)?;
     Ok(linker)
 }

@@ -206,8 +206,8 @@ async fn folders_beyond_the_catalog_are_listed_by_their_provider() {
             .directory("file:///skills/many", cursor.as_deref())
             .await;
         let page = page.unwrap();
+        cursor = page.next_cursor;
         found.extend(page.items.into_iter().map(|item| item.uri));
-        cursor = page.next;
         if cursor.is_none() {
             break;
         }

@@ -79,15 +79,9 @@ impl<'a> SearchCalls<'a> {
 
     /// Calls all providers that have to be called for a search.
     pub(super) async fn run(&self, view: &View) -> Answers {
-        let offers = view
-            .teams()
-            .iter()
-            .flat_map(|team| team.offers().iter().map(move |offer| (team, offer)));
-        let called = offers.filter(|(_, offer)| is_called(offer));
+        let called = view.offers().filter(|offer| is_called(offer));
         // This is a vector because the compiler cannot prove that a stream over an iterator with closures is `Send`.
-        let calls: Vec<_> = called
-            .map(|(team, offer)| self.call(view, team, offer))
-            .collect();
+        let calls: Vec<_> = called.map(|offer| self.call(view, offer)).collect();
         let mut calls = stream::iter(calls).buffered(MAX_CONCURRENT);
         let mut answers = Answers {
             hits: Vec::new(),
@@ -105,36 +99,25 @@ impl<'a> SearchCalls<'a> {
     fn call<'s, 'v: 's>(
         &'s self,
         view: &'v View,
-        team: &'v TeamCatalog,
         offer: &'v Arc<Offer>,
     ) -> BoxFuture<'s, (&'v Arc<Offer>, Result<Answer, CallError>)> {
-        Box::pin(async move { (offer, self.ask(view, team, offer).await) })
+        Box::pin(async move { (offer, self.ask(view, offer).await) })
     }
 
-    async fn ask(
-        &self,
-        view: &View,
-        team: &TeamCatalog,
-        offer: &Arc<Offer>,
-    ) -> Result<Answer, CallError> {
+    async fn ask(&self, view: &View, offer: &Arc<Offer>) -> Result<Answer, CallError> {
         // A provider that could not be called in time did not fail.
         if Instant::now() >= self.limit.until {
             return Err(CallError::Busy);
         }
         offer.provider.check_byte_quota()?;
         if offer.provider.interfaces().search {
-            self.search(view, team, offer).await
+            self.search(view, offer).await
         } else {
             self.own_list(offer).await
         }
     }
 
-    async fn search(
-        &self,
-        view: &View,
-        team: &TeamCatalog,
-        offer: &Arc<Offer>,
-    ) -> Result<Answer, CallError> {
+    async fn search(&self, view: &View, offer: &Arc<Offer>) -> Result<Answer, CallError> {
         let found = offer
             .provider
             .search_for_caller(self.permit(offer)?, self.query)

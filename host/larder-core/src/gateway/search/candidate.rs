@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use crate::catalog::Offer;
 use larder_model::resource::Entry;
-use larder_model::uri::Uri;
 
 /// A resource that one source found.
 #[derive(Debug, Clone)]

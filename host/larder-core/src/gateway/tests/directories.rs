@@ -156,7 +156,7 @@ async fn a_provider_lists_folders_that_the_catalog_does_not_hold() {
     let mut grant = Grant::default();
     grant.limits.catalog_entries = 1;
     let team = TestTeam::new([long.provider("wiki", grant)], 10).await;
-    let expected = ["x://b/c inode/directory", "x://b/d file"];
+    let expected = ["x://b/c inode/directory", "x://b/d text/plain"];
     let found = children(&team, "x://b").await.unwrap();
     assert_eq!(
         found[..2],
@@ -165,7 +165,11 @@ async fn a_provider_lists_folders_that_the_catalog_does_not_hold() {
     );
     assert_eq!(
         children(&team, "x://a/").await.unwrap(),
-        ["x://a/1 file", "x://a/2 file", "x://a/3 file"]
+        [
+            "x://a/1 text/plain",
+            "x://a/2 text/plain",
+            "x://a/3 text/plain"
+        ]
     );
     let calls = long.calls();
     let of_directories: Vec<_> = calls
@@ -187,7 +191,10 @@ async fn a_folder_in_the_catalog_needs_no_call() {
         .with_template(below())
         .with_directory("x://a/", &["x://a/other"]);
     let team = TestTeam::new([held.provider("wiki", Grant::default())], 10).await;
-    assert_eq!(children(&team, "x://a").await.unwrap(), ["x://a/1 file"]);
+    assert_eq!(
+        children(&team, "x://a").await.unwrap(),
+        ["x://a/1 text/plain"]
+    );
     assert_eq!(held.calls(), ["probe"]);
 }
 

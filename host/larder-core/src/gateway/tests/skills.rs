@@ -296,7 +296,7 @@ async fn skills_beyond_the_catalog_are_offered() {
     let folder = uri("skill://zip");
     let page = team.gateway.directory(&call, &folder, None).await.unwrap();
     let children: Vec<_> = page.items.iter().map(|entry| &*entry.name).collect();
-    assert_eq!(children, ["LICENSE", "zip", "a"]);
+    assert_eq!(children, ["skill://zip/LICENSE", "zip", "a"]);
 
     let _ = content.clone().with_text("skill://zip/c.txt", "c");
     let with_new_file = expected(" skill://zip/c.txt");
