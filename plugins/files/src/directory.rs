@@ -25,7 +25,7 @@ pub(crate) fn page(
         .sorted
         .iter()
         .filter_map(|child| {
-            let path = [names, &[child.name.clone()]].concat();
+            let path = [names, std::slice::from_ref(&child.name)].concat();
             let uri = format!("{prefix}{}", child.segment);
             if child.is_folder {
                 return Some(walk::folder(uri, &path));

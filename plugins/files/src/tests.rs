@@ -361,7 +361,7 @@ fn folders_are_listed_on_request() {
 
 #[test]
 fn the_children_of_a_folder_have_pages() {
-    let Fixture { files, .. } = fixture(&["b/x.md", "b/c d/y", "a.md", "target/z"]);
+    let Fixture { files, root: _root } = fixture(&["b/x.md", "b/c d/y", "a.md", "target/z"]);
     let page = |uri: &str, cursor: Option<&str>| {
         let query = DirectoryQuery {
             uri: uri.into(),
