@@ -6,7 +6,7 @@ use super::folder::SkillFolder;
 use super::front_matter::FrontMatter;
 use super::not_a_skill::{MAX_BYTES, NotASkill};
 use larder_model::name::Digest;
-use larder_model::resource::{Body, Entry, ReadResult, RenderCache};
+use larder_model::resource::{Body, Content, Entry, Freshness, ReadResult, RenderCache};
 use larder_model::uri::Uri;
 
 /// The approximate size of a file in a manifest, without its URI.
@@ -54,6 +54,18 @@ impl SkillFile {
             size,
             result,
         })
+    }
+
+    /// Creates a file with this content, which clients may not cache.
+    pub fn from_content(content: Content, version: Option<String>) -> Result<Self, NotASkill> {
+        let uri = content.uri.clone();
+        let result = ReadResult {
+            contents: Arc::new([content].into_iter().collect()),
+            version,
+            freshness: Freshness::UNKNOWN,
+            shared: false,
+        };
+        Self::new(uri, result)
     }
 
     /// Returns the content, if it is text in UTF-8.
@@ -163,23 +175,16 @@ pub(crate) mod tests {
     use super::*;
     use crate::folder::skill_folders;
     use crate::folder::tests::entries;
-    use larder_model::resource::{Content, Freshness};
 
     pub(crate) fn file(uri: &str, body: Body) -> Arc<SkillFile> {
         let uri = Uri::parse(uri).unwrap();
         let content = Content {
-            uri: uri.clone(),
+            uri,
             mime_type: None,
             body,
             metadata: vec![],
         };
-        let result = ReadResult {
-            contents: Arc::new([content].into_iter().collect()),
-            version: None,
-            freshness: Freshness::UNKNOWN,
-            shared: false,
-        };
-        Arc::new(SkillFile::new(uri, result).unwrap())
+        Arc::new(SkillFile::from_content(content, None).unwrap())
     }
 
     const SKILL_MD: &str = "---\nname: pdf\ndescription: Fills forms\n---\n";

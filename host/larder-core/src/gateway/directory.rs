@@ -63,7 +63,13 @@ impl Gateway {
                 return page;
             }
         }
-        self.catalog_page(&view, &directory, uri, cursor.map(|cursor| cursor.position))
+        let after = match cursor.map(|cursor| cursor.position) {
+            None => None,
+            Some(Position::After(key)) => Some(key),
+            // The provider does not have the folder any more, or the caller may not call the provider.
+            Some(Position::At(_) | Position::AtHinted(_)) => return Err(Error::BadCursor),
+        };
+        self.catalog_page(&view, &directory, uri, after.as_deref())
     }
 
     /// Returns a page of the children that the catalog holds.
@@ -72,13 +78,9 @@ impl Gateway {
         view: &View,
         directory: &Directory,
         uri: &Uri,
-        position: Option<Position>,
+        after: Option<&str>,
     ) -> Result<Page<Arc<Entry>>, Error> {
-        let after = match position {
-            Some(Position::After(key)) => Some(key),
-            _ => None,
-        };
-        let mut children = children(view, directory, after.as_deref());
+        let mut children = children(view, directory, after);
         if children.is_empty() && after.is_none() && !is_empty_folder(view, uri) {
             let no_directory = Error::NoDirectory {
                 uri: uri.to_string(),
@@ -185,10 +187,12 @@ async fn provider_page(
         Position::After(_) | Position::AtHinted(_) => None,
     });
     let uri = directory.prefix();
+    let failed = |error| Error::from_call(offer, uri, None, error);
+    offer.provider.check_byte_quota().map_err(failed)?;
     let listed = offer.provider.list_directory(permit, uri, own_cursor);
     let listed = match listed.await {
         Err(CallError::NotFound) => return Ok(None),
-        listed => listed.map_err(|error| Error::from_call(offer, uri, None, error))?,
+        listed => listed.map_err(failed)?,
     };
     offer.provider.log_omitted(&listed.omitted);
     let mut entries: Vec<_> = listed.items.into_iter().map(Arc::new).collect();

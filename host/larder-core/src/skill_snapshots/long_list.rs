@@ -1,5 +1,5 @@
 //! The files of skills in a list that is longer than the catalog. The provider lists all pages twice: once to find the
-//! folders with a `SKILL.md`, and once to find their files. So one page and the entries of skills are in memory.
+//! folders with a `SKILL.md`, and once to find their files. The other entries are never in memory at the same time.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -128,12 +128,14 @@ impl ProviderState {
 
     /// Returns when work is due, if no event happens before.
     pub(super) fn next_turn(&self) -> Instant {
-        let earliest = self.next_list.max(Some(self.retry.at()));
-        let due = match self.checked {
-            Some(at) if !self.is_outdated => Some(at + VERSION_INTERVAL),
-            _ => None,
-        };
-        due.max(earliest).unwrap_or_else(Instant::now)
+        let mut turn = self.retry.at();
+        if let Some(next_list) = self.next_list {
+            turn = turn.max(next_list);
+        }
+        if let Some(checked) = self.checked.filter(|_| !self.is_outdated) {
+            turn = turn.max(checked + VERSION_INTERVAL);
+        }
+        turn
     }
 
     /// Looks for changes that nobody reported: compares versions, and demands a new read after a long time.

@@ -80,6 +80,13 @@ impl FakeContent {
         })
     }
 
+    /// Removes a folder that the provider lists itself.
+    pub fn without_directory(self, uri: &str) -> Self {
+        self.change(|state| {
+            state.directories.remove(uri);
+        })
+    }
+
     /// From now on, the list never ends. The pages after the last entry are empty.
     pub fn with_endless_list(self) -> Self {
         self.change(|state| state.is_endless = true)

@@ -209,6 +209,10 @@ async fn a_cursor_of_another_folder_is_rejected() {
     let cursor = page.unwrap().next.unwrap();
     let other = uri("x://b");
     let rejected = team.gateway.directory(&call, &other, Some(&cursor)).await;
+    let _ = long.clone().without_directory("x://a/");
+    let folder = uri("x://a");
+    let gone = team.gateway.directory(&call, &folder, Some(&cursor)).await;
+    assert!(matches!(gone, Err(Error::BadCursor)), "{gone:?}");
     assert!(
         matches!(rejected, Err(Error::FilterMismatch)),
         "{rejected:?}"

@@ -301,11 +301,15 @@ async fn skills_beyond_the_catalog_are_offered() {
     let _ = content.clone().with_text("skill://zip/c.txt", "c");
     let with_new_file = expected(" skill://zip/c.txt");
     // A long list is not requested again at once.
-    while skills(&team.gateway, &call).await != with_new_file {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-        team.report_change(&ProviderName::parse("wiki").unwrap())
-            .await;
-    }
+    let is_offered = async {
+        while skills(&team.gateway, &call).await != with_new_file {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+            team.report_change(&ProviderName::parse("wiki").unwrap())
+                .await;
+        }
+    };
+    let offered = tokio::time::timeout(Duration::from_secs(60), is_offered).await;
+    offered.expect("the new file is offered");
 }
 
 #[tokio::test]

@@ -1,21 +1,19 @@
-//! The files of approved skills and pages, so that a restart does not withdraw what was approved. A snapshot is found by
-//! the digest that is pinned, and has this digest again when it is read. So one that is damaged is not served.
+//! The files of approved skills and pages, so that clients still get them after a restart. The name of a snapshot is the
+//! pinned digest. Its reader computes the digest again, so changed content is not served.
 
 use std::fs;
-use std::io::{self, Read as _, Write as _};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::Path;
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::store::{create_private, failed, untrusted};
+use super::store::{JsonStore, failed};
 use super::{Approvals, ApprovalsError};
 use larder_model::name::{Digest, TeamName};
-use larder_model::resource::{Body, Content, Freshness, ReadResult};
+use larder_model::resource::{Body, Content};
 use larder_model::uri::Uri;
-use larder_runtime::private_files::{self, FileTrustError, WRITABLE_BY_OTHERS};
 use larder_skills::SkillFile;
 
 /// The folder in the state folder. It has one folder for each team.
@@ -45,22 +43,15 @@ impl Approvals {
         pin: Digest,
         files: &[Arc<SkillFile>],
     ) -> Result<(), ApprovalsError> {
-        if self.store.is_read_only() {
+        let snapshots = self.snapshots(team);
+        let name = file_name(pin);
+        let stored = || files.iter().filter_map(|file| StoredFile::of(file));
+        let is_new = snapshots.write_once(&name, || stored().collect::<Vec<_>>())?;
+        if !is_new {
             return Ok(());
         }
-        let folder = self.snapshots(team);
-        let path = folder.join(file_name(pin));
-        if let Ok(file) = private_files::open(&path, WRITABLE_BY_OTHERS) {
-            // The time tells when the snapshot was used.
-            return file.set_modified(SystemTime::now()).map_err(failed(&path));
-        }
-        self.create_snapshots(&folder)?;
-        let stored: Vec<_> = files
-            .iter()
-            .filter_map(|file| StoredFile::of(file))
-            .collect();
-        write(&folder, &path, &stored).map_err(failed(&path))?;
-        remove_oldest(&folder, &path).map_err(failed(&folder))
+        let folder = snapshots.path("");
+        remove_oldest(&folder, &snapshots.path(&name)).map_err(failed(&folder))
     }
 
     /// Returns the files with this pin. Returns `None` if they are not stored.
@@ -69,28 +60,18 @@ impl Approvals {
         team: &TeamName,
         pin: Digest,
     ) -> Result<Option<Vec<Arc<SkillFile>>>, ApprovalsError> {
-        let path = self.snapshots(team).join(file_name(pin));
-        let mut file = match private_files::open(&path, WRITABLE_BY_OTHERS) {
-            Err(FileTrustError::Missing) => return Ok(None),
-            opened => opened.map_err(untrusted(&path))?,
-        };
-        let mut text = Vec::new();
-        file.read_to_end(&mut text).map_err(failed(&path))?;
-        let files = parse(&text).map_err(|why| ApprovalsError::Damaged { path, why })?;
-        Ok(Some(files))
+        let snapshots = self.snapshots(team);
+        let name = file_name(pin);
+        let stored: Option<Vec<StoredFile>> = snapshots.read(&name)?;
+        let files = stored.map(|stored| stored.into_iter().map(StoredFile::into_file).collect());
+        files.transpose().map_err(|why| ApprovalsError::Damaged {
+            path: snapshots.path(&name),
+            why,
+        })
     }
 
-    fn snapshots(&self, team: &TeamName) -> PathBuf {
-        self.store.path(FOLDER).join(team.as_str())
-    }
-
-    fn create_snapshots(&self, folder: &Path) -> Result<(), ApprovalsError> {
-        let all = self.store.path(FOLDER);
-        for folder in [&*all, folder] {
-            create_private(folder).map_err(failed(folder))?;
-            private_files::check_folder(folder, WRITABLE_BY_OTHERS).map_err(untrusted(folder))?;
-        }
-        Ok(())
+    fn snapshots(&self, team: &TeamName) -> JsonStore {
+        self.store.subfolder(&format!("{FOLDER}/{team}"))
     }
 }
 
@@ -122,38 +103,18 @@ impl StoredFile {
             _ => return Err(format!("{uri} has not one content")),
         };
         let content = Content {
-            uri: uri.clone(),
+            uri,
             mime_type: self.mime_type,
             body,
             metadata: self.metadata,
         };
-        let result = ReadResult {
-            contents: Arc::new([content].into_iter().collect()),
-            version: self.version,
-            freshness: Freshness::UNKNOWN,
-            shared: false,
-        };
-        let file = SkillFile::new(uri, result).map_err(|error| error.to_string())?;
-        Ok(Arc::new(file))
+        let file = SkillFile::from_content(content, self.version);
+        file.map(Arc::new).map_err(|error| error.to_string())
     }
-}
-
-fn parse(text: &[u8]) -> Result<Vec<Arc<SkillFile>>, String> {
-    let stored: Vec<StoredFile> =
-        serde_json::from_slice(text).map_err(|error| error.to_string())?;
-    stored.into_iter().map(StoredFile::into_file).collect()
 }
 
 fn file_name(pin: Digest) -> String {
     format!("{pin}.json")
-}
-
-/// Replaces a file. The digest shows whether all of it was written before a power failure.
-fn write(folder: &Path, path: &Path, stored: &[StoredFile]) -> io::Result<()> {
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    file.write_all(&serde_json::to_vec(stored)?)?;
-    file.persist(path)?;
-    Ok(())
 }
 
 /// Removes the files that were not used for the longest time until the folder has its maximum size. `new` stays.
@@ -181,7 +142,7 @@ fn remove_oldest(folder: &Path, new: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use std::fs::File;
-    use std::time::Duration;
+    use std::time::{Duration, SystemTime};
 
     use super::*;
 
@@ -189,18 +150,12 @@ mod tests {
         let uri = Uri::parse(uri).unwrap();
         let metadata = RawValue::from_string(r#"{"csp":{}}"#.into()).unwrap();
         let content = Content {
-            uri: uri.clone(),
+            uri,
             mime_type: Some("text/html".into()),
             body,
             metadata: vec![("ui".into(), metadata)],
         };
-        let result = ReadResult {
-            contents: Arc::new([content].into_iter().collect()),
-            version: Some("1".into()),
-            freshness: Freshness::UNKNOWN,
-            shared: false,
-        };
-        Arc::new(SkillFile::new(uri, result).unwrap())
+        Arc::new(SkillFile::from_content(content, Some("1".into())).unwrap())
     }
 
     #[test]

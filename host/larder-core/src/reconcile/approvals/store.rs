@@ -4,6 +4,7 @@
 use std::fs;
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -33,8 +34,12 @@ impl JsonStore {
         }
     }
 
-    pub(super) fn is_read_only(&self) -> bool {
-        self.is_read_only
+    /// Files in a folder of this folder.
+    pub(super) fn subfolder(&self, name: &str) -> Self {
+        Self {
+            folder: self.folder.join(name),
+            ..self.clone()
+        }
     }
 
     pub(super) fn path(&self, name: &str) -> PathBuf {
@@ -70,9 +75,7 @@ impl JsonStore {
         if self.is_read_only {
             return Ok(());
         }
-        self.create_folder().map_err(failed(&self.folder))?;
-        private_files::check_folder(&self.folder, WRITABLE_BY_OTHERS)
-            .map_err(untrusted(&self.folder))?;
+        self.prepare_folder()?;
         // The lock is released when the file is dropped, also after an error.
         let lock = self.path("lock");
         let lock_file = private_files::open_lock(&lock).map_err(untrusted(&lock))?;
@@ -81,6 +84,34 @@ impl JsonStore {
         change(&mut value);
         let path = self.path(name);
         self.replace(&path, &value).map_err(failed(&path))
+    }
+
+    /// Writes a file that never changes. If it exists, only its modification time changes, which says when it was used.
+    /// Returns whether it was written.
+    pub(super) fn write_once<T: Serialize>(
+        &self,
+        name: &str,
+        value: impl FnOnce() -> T,
+    ) -> Result<bool, ApprovalsError> {
+        if self.is_read_only {
+            return Ok(false);
+        }
+        let path = self.path(name);
+        if let Ok(file) = private_files::open(&path, WRITABLE_BY_OTHERS) {
+            file.set_modified(SystemTime::now())
+                .map_err(failed(&path))?;
+            return Ok(false);
+        }
+        self.prepare_folder()?;
+        self.replace(&path, &value()).map_err(failed(&path))?;
+        Ok(true)
+    }
+
+    /// Creates the folder, and checks that only its owner can write it.
+    fn prepare_folder(&self) -> Result<(), ApprovalsError> {
+        self.create_folder().map_err(failed(&self.folder))?;
+        private_files::check_folder(&self.folder, WRITABLE_BY_OTHERS)
+            .map_err(untrusted(&self.folder))
     }
 
     fn replace<T: Serialize>(&self, path: &Path, value: &T) -> io::Result<()> {
@@ -96,7 +127,12 @@ impl JsonStore {
         if let Some(parent) = self.folder.parent() {
             fs::create_dir_all(parent)?;
         }
-        create_private(&self.folder)
+        let mut builder = fs::DirBuilder::new();
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        match builder.create(&self.folder) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            result => result,
+        }
     }
 }
 
@@ -107,17 +143,7 @@ pub(super) fn failed(path: &Path) -> impl Fn(io::Error) -> ApprovalsError + use<
     }
 }
 
-/// Creates a folder with access only for its owner, unless it exists.
-pub(super) fn create_private(folder: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    match builder.create(folder) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        result => result,
-    }
-}
-
-pub(super) fn untrusted(path: &Path) -> impl FnOnce(FileTrustError) -> ApprovalsError + use<> {
+fn untrusted(path: &Path) -> impl FnOnce(FileTrustError) -> ApprovalsError + use<> {
     let path = path.to_owned();
     move |why| ApprovalsError::Untrusted { path, why }
 }

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::cli::error::CommandError;
 use crate::cli::{Outcome, out, sanitize};
-use larder_model::resource::{Body, Content, Details, Entry, Freshness, ReadResult, RenderCache};
+use larder_model::resource::{Body, Content, Details, Entry, RenderCache};
 use larder_model::size;
 use larder_model::uri::Uri;
 use larder_skills::{NotASkill, Skill, SkillFile, SkillFolder, skill_folders};
@@ -143,13 +143,7 @@ fn read(uri: &Uri) -> Result<Arc<SkillFile>, NotASkill> {
         body,
         metadata: Vec::new(),
     };
-    let result = ReadResult {
-        contents: Arc::new([content].into_iter().collect()),
-        version: None,
-        freshness: Freshness::UNKNOWN,
-        shared: false,
-    };
-    SkillFile::new(uri.clone(), result).map(Arc::new)
+    SkillFile::from_content(content, None).map(Arc::new)
 }
 
 /// Returns the entries of all files below a folder, sorted by URI.
