@@ -5,6 +5,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Instant;
 
+use futures_util::future::BoxFuture;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::circuit_breaker::CircuitBreaker;
@@ -43,6 +44,12 @@ struct CallPermits {
     _provider: OwnedSemaphorePermit,
     /// None if no teams are configured.
     _team: Option<OwnedSemaphorePermit>,
+}
+
+/// What a call has when it may run.
+struct Admission {
+    queue_timer: QueueTimer,
+    permits: CallPermits,
 }
 
 impl Provider {
@@ -187,7 +194,14 @@ impl Provider {
             checks,
         };
         let (result, guest_call) = match self.admit(until).await {
-            Ok((queue_timer, permits)) => self.run(permit, queue_timer, permits, guest_call).await,
+            Ok(admission) => {
+                let meter = CallMeter::new(self.config.clone());
+                let future = self.call_future(permit, admission, guest_call, meter.clone());
+                let (result, guest_call) = self.sandbox.long_calls.run(future, &meter).await;
+                let subject = guest_call.subject();
+                let result = result.unwrap_or_else(|fault| Err(self.log_fault(fault, subject)));
+                (result, guest_call)
+            }
             Err(error) => (Err(error), guest_call),
         };
         match &result {
@@ -197,32 +211,35 @@ impl Provider {
         Ok((result?, guest_call.guest_call.into_answer_memory()))
     }
 
-    /// Makes a call, on this thread or on a thread for long calls. Also returns the value that made the call.
-    async fn run<W, T>(
+    /// Returns the future of an admitted call. Its output contains the value that makes the call.
+    ///
+    /// The future owns all values that it uses, because it may be moved to another thread. It is boxed because it is
+    /// large: otherwise each future that awaits it would contain it, and moving these futures would overflow the
+    /// stack of a thread.
+    fn call_future<W, T>(
         &self,
         permit: Permit,
-        queue_timer: QueueTimer,
-        permits: CallPermits,
+        admission: Admission,
         guest_call: W,
-    ) -> (Result<T, CallError>, W)
+        meter: Arc<CallMeter>,
+    ) -> BoxFuture<'static, (Result<W::Output, Fault>, W)>
     where
         W: GuestCall<Output = Result<T, CallError>> + 'static,
         T: Send + 'static,
     {
+        let Admission {
+            queue_timer,
+            permits,
+        } = admission;
         let reuse_key = (self.config.grant.guests == GuestLifetime::Reused).then(|| ReuseKey {
             revision: self.facts.revision,
             caller: permit.caller().cloned(),
         });
         let config = self.config.clone();
-        let meter = CallMeter::new(self.config.clone());
         let sandbox = self.sandbox.clone();
         let compiled = self.compiled.load_full();
-        let call_meter = meter.clone();
         let drain = self.drain.clone();
-        // The future owns all values that it uses, because it may be moved to another thread. It is boxed because it is
-        // large: otherwise each future that awaits it would contain it, and moving these futures would overflow the
-        // stack of a thread.
-        let call = Box::pin(async move {
+        Box::pin(async move {
             let lease = Lease { config, permit };
             let result = {
                 // Pinned where it is created: if it were stored in a variable first, it would be copied and stored
@@ -232,14 +249,7 @@ impl Provider {
                         return Ok(answer);
                     }
                     sandbox
-                        .run(
-                            compiled,
-                            &call_meter,
-                            lease,
-                            queue_timer,
-                            reuse_key,
-                            &guest_call,
-                        )
+                        .run(compiled, &meter, lease, queue_timer, reuse_key, &guest_call)
                         .await
                 });
                 drain.run_unless_dropped(run).await
@@ -249,15 +259,11 @@ impl Provider {
             // The guest was cleared.
             drop(permits);
             (result, guest_call)
-        });
-        let (result, guest_call) = self.sandbox.long_calls.run(call, &meter).await;
-        let result =
-            result.unwrap_or_else(|fault| Err(self.log_fault(fault, guest_call.subject())));
-        (result, guest_call)
+        })
     }
 
     /// Waits for permits of the provider and of its team. The timer limits the remaining waits.
-    async fn admit(&self, until: Option<Instant>) -> Result<(QueueTimer, CallPermits), CallError> {
+    async fn admit(&self, until: Option<Instant>) -> Result<Admission, CallError> {
         let config = &self.config;
         let mut queue_timeout = config.grant.limits.queue_timeout;
         if let Some(until) = until {
@@ -276,13 +282,13 @@ impl Provider {
             }
             None => None,
         };
-        Ok((
+        Ok(Admission {
             queue_timer,
-            CallPermits {
+            permits: CallPermits {
                 _provider: provider,
                 _team: team,
             },
-        ))
+        })
     }
 
     /// Logs a fault with all details. Converts the fault to an error, of which the caller gets only the kind.
