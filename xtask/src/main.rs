@@ -10,6 +10,7 @@ mod cpu_time;
 mod demo;
 mod deny;
 mod dist;
+mod emulation;
 mod examples;
 mod features;
 mod first_command;

@@ -11,7 +11,7 @@ pub(crate) mod mcpb;
 pub(crate) mod monitoring;
 pub(crate) mod proxy;
 pub(crate) mod registries;
-mod stdio;
+pub(crate) mod stdio;
 pub(crate) mod systemd;
 pub(crate) mod wrappers;
 
@@ -27,7 +27,7 @@ use crate::run::{Output, command, larder, root, target};
 use crate::server::RunningServer;
 
 /// An empty folder for one check.
-fn work_folder(name: &str) -> Result<PathBuf> {
+pub(crate) fn work_folder(name: &str) -> Result<PathBuf> {
     let folder = target("xtask/packaging").join(name);
     if folder.exists() {
         fs::remove_dir_all(&folder)?;
@@ -115,7 +115,7 @@ fn platform_folder(output: &Output, work: &Path) -> Result<PathBuf> {
 }
 
 /// Waits until a condition holds, at most for this time. Returns whether it holds.
-fn eventually(limit: Duration, mut holds: impl FnMut() -> bool) -> bool {
+pub(crate) fn eventually(limit: Duration, mut holds: impl FnMut() -> bool) -> bool {
     let end = Instant::now() + limit;
     while !holds() {
         if Instant::now() >= end {

@@ -1,13 +1,12 @@
 //! Checks what other operating systems and processors compile. Nothing of it is run.
 
-use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::Result;
 
 use crate::compiler_script::compiler_script;
 use crate::linted_build::linted;
-use crate::run::{Output, cargo, command, stdout_of, target};
+use crate::run::{Output, cargo, target};
 use crate::step::Outcome;
 use crate::test_log::count_tests;
 use crate::tools;
@@ -18,7 +17,7 @@ struct Target {
     zig: &'static str,
 }
 
-const TARGETS: [Target; 3] = [
+const TARGETS: [Target; 2] = [
     Target {
         rust: "aarch64-apple-darwin",
         zig: "aarch64-macos",
@@ -26,10 +25,6 @@ const TARGETS: [Target; 3] = [
     Target {
         rust: "x86_64-apple-darwin",
         zig: "x86_64-macos",
-    },
-    Target {
-        rust: "aarch64-unknown-linux-gnu",
-        zig: "aarch64-linux-gnu",
     },
 ];
 
@@ -67,9 +62,7 @@ pub(crate) fn check_fallbacks(output: &Output) -> Result<Outcome> {
 fn missing_targets() -> Result<Vec<&'static str>> {
     let mut missing = Vec::new();
     for Target { rust, .. } in TARGETS {
-        let mut print = command("rustc");
-        print.args(["--print", "target-libdir", "--target", rust]);
-        if !PathBuf::from(stdout_of(&mut print)?.trim()).exists() {
+        if !tools::has_standard_library(rust)? {
             missing.push(rust);
         }
     }

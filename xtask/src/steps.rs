@@ -7,9 +7,9 @@ use crate::run::{self, Output, cargo};
 use crate::step::{Outcome, Step, Weight};
 use crate::test_log::count_tests;
 use crate::{
-    book, clients, conformance, demo, deny, examples, features, first_command, frameworks,
-    languages, lints, packaging, page, platforms, plugins, providers, random_answers, registry,
-    replicas, sdks, signatures, teams, tools, tools_only, wit,
+    book, clients, conformance, demo, deny, emulation, examples, features, first_command,
+    frameworks, languages, lints, packaging, page, platforms, plugins, providers, random_answers,
+    registry, replicas, sdks, signatures, teams, tools, tools_only, wit,
 };
 
 /// The host with xtask; the providers with their SDK; the guests of the integration tests.
@@ -120,7 +120,8 @@ pub(crate) const RELEASE_STEPS: &[Step] = steps![
     Heavy "rustdoc", "rustdoc without warnings", [], rustdoc;
     Heavy "crates", "the packages of the crates compile on their own", [], packaging::crates::check;
     Heavy "lints", "clippy for the benchmark and the fuzz targets", [], lints::check_benchmark_and_fuzzing;
-    Heavy "platforms", "the program compiles for macOS and for Linux on aarch64", ["author-tools"], platforms::check;
+    Heavy "platforms", "the program compiles for macOS, on both processors", ["author-tools"], platforms::check;
+    Heavy "aarch64", "the program for Linux on aarch64, run by QEMU", ["plugins", "host"], emulation::check;
     Heavy "mdbook", "the book builds with mdBook", [], book::build;
     Heavy "wkg", "components from wkg, and for it, with docker-registry", ["plugins", "guests", "host"], registry::check_wkg;
 ];

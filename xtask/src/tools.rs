@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use anyhow::{Context as _, Result};
 
-use crate::run::{Output, cargo, command, in_ci, root, target};
+use crate::run::{Output, cargo, command, in_ci, root, stdout_of, target};
 use crate::step::Outcome;
 
 const PYTHON_IS_MISSING: &str = "Python 3.11 or newer with venv is not installed; get it from your system's packages \
@@ -350,6 +350,13 @@ pub(crate) fn succeeds(command: &mut Command) -> bool {
         .stderr(Stdio::null())
         .status()
         .is_ok_and(|status| status.success())
+}
+
+/// Whether the standard library for a target of rustc is installed.
+pub(crate) fn has_standard_library(triple: &str) -> Result<bool> {
+    let mut print = command("rustc");
+    print.args(["--print", "target-libdir", "--target", triple]);
+    Ok(Path::new(stdout_of(&mut print)?.trim()).is_dir())
 }
 
 /// The outcome of a step whose tool is missing: an error in CI, otherwise skipped.

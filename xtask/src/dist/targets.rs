@@ -1,11 +1,9 @@
 //! The targets for which a release has programs.
 
 use std::env::consts::OS;
-use std::path::Path;
 
 use anyhow::Result;
 
-use crate::run::{command, stdout_of};
 use crate::tools;
 
 /// A target of the compiler.
@@ -93,9 +91,7 @@ impl Target {
             return Ok(Some(format!("it is not built on {OS}")));
         }
         let triple = self.triple;
-        let mut print = command("rustc");
-        print.args(["--print", "target-libdir", "--target", triple]);
-        if !Path::new(stdout_of(&mut print)?.trim()).is_dir() {
+        if !tools::has_standard_library(triple)? {
             return Ok(Some(format!(
                 "its standard library is not installed (`rustup target add {triple}`)"
             )));

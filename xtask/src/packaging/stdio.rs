@@ -15,7 +15,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 const TEXT: &str = "a line of the served file\n";
 
 /// Creates a folder with a file.
-pub(super) fn create_folder(work: &Path) -> Result<PathBuf> {
+pub(crate) fn create_folder(work: &Path) -> Result<PathBuf> {
     let folder = work.join("served");
     fs::create_dir_all(&folder)?;
     fs::write(folder.join("a.txt"), TEXT)?;
@@ -23,7 +23,7 @@ pub(super) fn create_folder(work: &Path) -> Result<PathBuf> {
 }
 
 /// Starts the server, which serves the folder of [`create_folder`], and reads the file in it.
-pub(super) fn read_file(server: &mut Command) -> Result<()> {
+pub(crate) fn read_file(server: &mut Command) -> Result<()> {
     let mut child = server
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

@@ -1,0 +1,144 @@
+//! Builds the program for Linux on aarch64, and runs it here with QEMU: it serves a folder over HTTP and over stdin, and
+//! sees a change.
+
+use std::env::consts::ARCH;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+
+use crate::packaging::{eventually, stdio, work_folder};
+use crate::run::{Output, cargo, command, larder, stdout_of, target};
+use crate::server::RunningServer;
+use crate::step::Outcome;
+use crate::tools;
+
+const TARGET: &str = "aarch64-unknown-linux-gnu";
+const LINKER: &str = "aarch64-linux-gnu-gcc";
+/// What takes the least time to compile.
+const PROFILE: &str = "demo";
+/// The programs of this step, and their packages on Debian.
+const PROGRAMS: [(&str, &str); 3] = [
+    (LINKER, "gcc-aarch64-linux-gnu"),
+    ("qemu-aarch64-static", "qemu-user-static"),
+    // Lets the system start programs for other processors, as the server starts its compiler process.
+    ("update-binfmts", "binfmt-support"),
+];
+const BINFMT: &str = "/proc/sys/fs/binfmt_misc";
+const URI: &str = "file:///served/a.txt";
+/// Longer than an emulated server needs to see a changed file.
+const CHANGE_LIMIT: Duration = Duration::from_secs(60);
+
+pub(crate) fn check(output: &Output) -> Result<Outcome> {
+    if ARCH == "aarch64" {
+        let note = "this machine has the processor: the other steps test it";
+        return Ok(Outcome::PassedWithNote(note.into()));
+    }
+    if !tools::has_standard_library(TARGET)? {
+        return tools::missing(&format!(
+            "the standard library of {TARGET} is not installed: run `rustup target add {TARGET}`"
+        ));
+    }
+    for (program, package) in PROGRAMS {
+        if let Outcome::Skipped(reason) = tools::debian_package(output, program, package)? {
+            return tools::missing(&reason);
+        }
+    }
+    let program = build(output)?;
+    if !can_run(&program) {
+        register_emulator(output);
+    }
+    if !can_run(&program) {
+        return Ok(Outcome::Skipped(format!(
+            "this system does not start programs for aarch64: mount {BINFMT}, then run `update-binfmts --enable qemu-aarch64`"
+        )));
+    }
+    let work = work_folder("aarch64")?;
+    let folder = stdio::create_folder(&work)?;
+    let up = || {
+        let mut up = command(&program);
+        up.arg("up").arg(&folder);
+        up
+    };
+    stdio::read_file(up().arg("--stdio"))?;
+    let mut serve = up();
+    serve.args(["--listen", "127.0.0.1:0"]);
+    let server = RunningServer::spawn(serve, output)?;
+    let result = use_server(&server, &folder);
+    let stopped = server.stop();
+    result.and(stopped)?;
+    Ok(Outcome::PassedWithNote("HTTP, stdin, a change".into()))
+}
+
+fn build(output: &Output) -> Result<PathBuf> {
+    let folder = target("platforms");
+    let mut build = cargo(&[
+        "build",
+        "--profile",
+        PROFILE,
+        "--locked",
+        "--package",
+        "larder",
+        "--target",
+        TARGET,
+    ]);
+    let name = TARGET.replace('-', "_");
+    build
+        .arg("--target-dir")
+        .arg(&folder)
+        // Static, because the C library for aarch64 is not in the folder in which the emulator looks for it.
+        .env("RUSTFLAGS", "-C target-feature=+crt-static")
+        .env(
+            format!("CARGO_TARGET_{}_LINKER", name.to_uppercase()),
+            LINKER,
+        )
+        .env(format!("CC_{name}"), LINKER);
+    output.run(&mut build)?;
+    Ok(folder.join(TARGET).join(PROFILE).join("larder"))
+}
+
+fn can_run(program: &Path) -> bool {
+    tools::succeeds(command(program).arg("--version"))
+}
+
+/// Registers the emulator with the kernel. The caller checks whether programs can be started after it.
+fn register_emulator(output: &Output) {
+    let mut mount = command("mount");
+    mount.args(["-t", "binfmt_misc", "binfmt_misc", BINFMT]);
+    let mut enable = command("update-binfmts");
+    enable.args(["--enable", "qemu-aarch64"]);
+    for register in [&mut mount, &mut enable] {
+        // It fails if the folder is mounted already, and in some containers.
+        let _ = output.run(register);
+    }
+}
+
+/// Lists, searches and reads a file with the client for this machine, before and after a change of the file.
+fn use_server(server: &RunningServer, folder: &Path) -> Result<()> {
+    let client = |arguments: &[&str]| {
+        let mut client: Command = command(larder());
+        client.args(arguments).args(["--url", &server.url]);
+        client
+    };
+    let list = stdout_of(&mut client(&["list"]))?;
+    ensure!(list.contains(URI), "{URI} is missing in the list: {list}");
+    let changed = "another line\n";
+    let read = || stdout_of(&mut client(&["read", URI]));
+    ensure!(read()? != changed, "the file was changed too early");
+    fs::write(folder.join("a.txt"), changed)?;
+    let mut text = String::new();
+    let is_changed = eventually(CHANGE_LIMIT, || {
+        text = read().unwrap_or_else(|error| format!("{error:#}"));
+        text == changed
+    });
+    ensure!(is_changed, "the change was not seen: {text}");
+    let added = "file:///served/b.txt";
+    fs::write(folder.join("b.txt"), "a new file\n")?;
+    let is_listed = eventually(CHANGE_LIMIT, || {
+        stdout_of(&mut client(&["list"])).is_ok_and(|list| list.contains(added))
+    });
+    ensure!(is_listed, "{added} is not listed");
+    Ok(())
+}
