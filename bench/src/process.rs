@@ -1,16 +1,20 @@
 //! Server processes under measurement. Each process runs on the first core, unless the compiler is measured. It is
-//! killed when its handle is dropped.
+//! stopped when its handle is dropped.
 
 use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;
 use std::ops::Range;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
-use rustix::process::Pid;
+use rustix::process::{Pid, Signal, kill_process};
 use rustix::thread::{CpuSet, sched_setaffinity};
+
+/// How long a server may take to stop.
+const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
 pub(crate) struct Server {
     child: Child,
@@ -41,7 +45,7 @@ impl Server {
             output.push_str(&line);
         };
         // Later output has to be read, because the server would otherwise block on a full pipe.
-        std::thread::spawn(move || std::io::copy(&mut lines, &mut std::io::sink()));
+        thread::spawn(move || std::io::copy(&mut lines, &mut std::io::sink()));
         Ok(Self { child, address })
     }
 
@@ -105,8 +109,14 @@ impl Server {
 }
 
 impl Drop for Server {
+    /// Asks the server to stop, because a program with counters writes them when it ends by itself.
     fn drop(&mut self) {
-        // Both calls fail if the process has already ended, which is no problem.
+        // The calls fail if the process has already ended, which is no problem.
+        let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
+        let end = Instant::now() + STOP_TIMEOUT;
+        while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < end {
+            thread::sleep(Duration::from_millis(10));
+        }
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -3,7 +3,7 @@
 mod against;
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
@@ -32,10 +32,12 @@ const MICRO: [&str; 7] = [
     "micro",
 ];
 
-/// Passes all options on to the benchmark, except two: `--no-micro`, which skips the microbenchmarks, and `--against`,
-/// whose value may be a commit.
+/// Passes all options on to the benchmark, except three: `--no-micro`, which skips the microbenchmarks; `--program`, which
+/// names the measured program; and `--against`, whose value may be a commit.
 pub(crate) fn run(args: &[&str]) -> Result<()> {
-    let (args, against) = without_against(args)?;
+    let mut args = args.to_vec();
+    let against = take_option(&mut args, "--against")?;
+    let program = take_option(&mut args, "--program")?;
     let has = |options: &[&str]| options.iter().any(|option| args.contains(option));
     let is_partial = has(&[
         "--reads",
@@ -58,9 +60,11 @@ pub(crate) fn run(args: &[&str]) -> Result<()> {
     let output = Output::log("bench")?;
     eprintln!("building (the log is target/xtask/bench.log)");
     plugins::guests(&output)?;
-    build_programs(&output)?;
+    build_benchmark(&output)?;
+    let program = program.map_or_else(|| build_server(&output), find_program)?;
     if has_examples {
         let all = !is_partial || has(&["--languages", "--names"]);
+        use_larder(program.clone());
         build_examples(
             &output,
             |language| all || revisions::exist_in(language),
@@ -71,7 +75,7 @@ pub(crate) fn run(args: &[&str]) -> Result<()> {
         run_microbenchmarks(&output, args.contains(&"--quick"))?;
     }
     let large = build_large_component(&output)?;
-    let mut bench = benchmark();
+    let mut bench = benchmark(&program);
     bench.arg("--large").arg(large).args(&args);
     if micro {
         bench.arg("--micro").arg(target("criterion"));
@@ -92,8 +96,15 @@ pub(crate) fn run(args: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// Builds the server and the benchmark.
-fn build_programs(output: &Output) -> Result<()> {
+/// Lets this server answer the reads of the benchmark.
+pub(crate) fn read_with(output: &Output, program: &Path) -> Result<()> {
+    plugins::guests(output)?;
+    build_benchmark(output)?;
+    output.run(benchmark(program).args(["--reads", "--quick"]))
+}
+
+/// Builds the server. Returns the program.
+fn build_server(output: &Output) -> Result<PathBuf> {
     output.run(&mut cargo(&[
         "build",
         "--profile",
@@ -101,6 +112,17 @@ fn build_programs(output: &Output) -> Result<()> {
         "--package",
         "larder",
     ]))?;
+    Ok(target(dist::PROFILE).join("larder"))
+}
+
+/// The absolute path of a program.
+fn find_program(program: &str) -> Result<PathBuf> {
+    Path::new(program)
+        .canonicalize()
+        .with_context(|| program.to_owned())
+}
+
+fn build_benchmark(output: &Output) -> Result<()> {
     output.run(
         cargo(&["build", "--release", "--manifest-path", "bench/Cargo.toml"])
             .arg("--target-dir")
@@ -119,11 +141,11 @@ fn run_microbenchmarks(output: &Output, is_quick: bool) -> Result<()> {
 }
 
 /// The benchmark with the paths of what it measures.
-fn benchmark() -> Command {
+fn benchmark(program: &Path) -> Command {
     let mut bench = command(target("bench/release/larder-bench"));
     bench
         .args(["run", "--larder"])
-        .arg(server())
+        .arg(program)
         .arg("--guests")
         .arg(target("guests"))
         .arg("--fixtures")
@@ -137,21 +159,15 @@ fn benchmark() -> Command {
     bench
 }
 
-/// The arguments without `--against` and its value.
-fn without_against<'a>(args: &[&'a str]) -> Result<(Vec<&'a str>, Option<&'a str>)> {
-    let mut args = args.to_vec();
-    let Some(at) = args.iter().position(|arg| *arg == "--against") else {
-        return Ok((args, None));
+/// Removes an option with its value from the arguments. Returns the value.
+fn take_option<'a>(args: &mut Vec<&'a str>, name: &str) -> Result<Option<&'a str>> {
+    let Some(at) = args.iter().position(|arg| *arg == name) else {
+        return Ok(None);
     };
-    ensure!(at + 1 < args.len(), "--against needs a commit or a program");
+    ensure!(at + 1 < args.len(), "{name} needs a value");
     let value = args.remove(at + 1);
     args.remove(at);
-    Ok((args, Some(value)))
-}
-
-/// The measured program, in the form in which it is published.
-fn server() -> PathBuf {
-    target(dist::PROFILE).join("larder")
+    Ok(Some(value))
 }
 
 /// Builds the example and its revisions in each of these languages whose tools are installed.
@@ -160,7 +176,6 @@ fn build_examples(
     is_needed: impl Fn(&str) -> bool,
     with_revisions: bool,
 ) -> Result<()> {
-    use_larder(server());
     let (examples, revisions) = (empty(EXAMPLES)?, empty(REVISIONS)?);
     for language in LANGUAGES.iter().filter(|language| is_needed(language.name)) {
         let name = language.name;

@@ -1,12 +1,14 @@
 //! `cargo xtask dist`: archives of a release in `target/archives`, with the program, manual pages, completions,
 //! licences, an SBOM and checksums; an archive with the components; and the packages for npm, PyPI, MCPB, Debian and
-//! Homebrew. Two runs from the same commit in the same folder give the same digests.
+//! Homebrew. Two runs from the same commit give the same digests.
 
 pub(crate) mod archive;
 pub(crate) mod deb;
 mod dependencies;
 pub(crate) mod homebrew;
 pub(crate) mod mcpb;
+mod profile;
+mod program;
 mod server_json;
 pub(crate) mod targets;
 pub(crate) mod wrappers;
@@ -18,21 +20,25 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
 
-use self::archive::{Compression, time_of_commit};
+use self::archive::Compression;
+use self::program::Counters;
 use self::targets::{TARGETS, Target};
-use crate::run::{Output, cargo, command, root, stdout_of, target};
+use crate::run::{self, Output, command, root, stdout_of, target};
 use crate::tools;
 
 /// The profile of published programs.
 pub(crate) const PROFILE: &str = "dist";
 /// The maximum size of the archive with a program in bytes.
 const MAX_ARCHIVE_SIZE: u64 = 22_000_000;
+/// The maximum size of a program in bytes.
+const MAX_PROGRAM_SIZE: u64 = 65_000_000;
 const CHECKSUMS: &str = "SHA256SUMS";
 const SERVER_JSON: &str = "server.json";
 const SHELLS: [&str; 5] = ["bash", "elvish", "fish", "powershell", "zsh"];
 
-/// Builds and packs the program for each target that is installed.
-pub(crate) fn run() -> Result<()> {
+/// Builds and packs the program for each target that is installed. Without a folder with recorded profiles, a profile is
+/// recorded for each target whose programs run on this machine.
+pub(crate) fn run(profiles: Option<&Path>) -> Result<()> {
     let output = Output::Terminal;
     let out = target("archives");
     fs::create_dir_all(&out)?;
@@ -42,7 +48,7 @@ pub(crate) fn run() -> Result<()> {
             println!("skipped {}: {reason}", target.triple);
             continue;
         }
-        pack_target(&output, target, &out)?;
+        pack_target(&output, target, profiles, &out)?;
         built += 1;
     }
     ensure!(built > 0, "no target is installed");
@@ -90,10 +96,19 @@ fn repository() -> Option<String> {
 }
 
 /// Packs the archive of a target, and the packages that contain its program.
-fn pack_target(output: &Output, target: &Target, out: &Path) -> Result<()> {
-    let program = build(output, target)?;
+fn pack_target(
+    output: &Output,
+    target: &Target,
+    profiles: Option<&Path>,
+    out: &Path,
+) -> Result<()> {
+    let profile = profile::find_or_record(output, target, profiles, out)?;
+    let counters = profile.as_deref().map_or(Counters::None, Counters::Use);
+    let folder = run::target("archives/build");
+    let program = program::build(output, target, &folder, counters)?;
+    check_size(&program, MAX_PROGRAM_SIZE)?;
     let archive = pack(output, &program, target.triple, out, Compression::Best)?;
-    check_size(&archive)?;
+    check_size(&archive, MAX_ARCHIVE_SIZE)?;
     let Some(platform) = &target.platform else {
         return Ok(());
     };
@@ -107,53 +122,14 @@ fn pack_target(output: &Output, target: &Target, out: &Path) -> Result<()> {
     Ok(())
 }
 
-fn check_size(archive: &Path) -> Result<()> {
-    let size = fs::metadata(archive)?.len();
+fn check_size(file: &Path, max: u64) -> Result<()> {
+    let size = fs::metadata(file)?.len();
     ensure!(
-        size <= MAX_ARCHIVE_SIZE,
-        "{} has {size} bytes, and may have {MAX_ARCHIVE_SIZE}",
-        archive.display()
+        size <= max,
+        "{} has {size} bytes, and may have {max}",
+        file.display()
     );
     Ok(())
-}
-
-/// Builds a program that contains no path of this machine, and on Linux is static.
-fn build(output: &Output, of: &Target) -> Result<PathBuf> {
-    let triple = of.triple;
-    let folder = target("archives/build");
-    let mut build = cargo(&[
-        "build",
-        "--profile",
-        PROFILE,
-        "--locked",
-        "--package",
-        "larder",
-        "--target",
-        triple,
-    ]);
-    let sources = format!("--remap-path-prefix={}=/larder", root().display());
-    let registry =
-        stdout_of(command("sh").args(["-c", "printf %s \"${CARGO_HOME:-$HOME/.cargo}\""]))?;
-    let mut flags = format!("{sources} --remap-path-prefix={registry}=/cargo");
-    if of.is_linux() {
-        flags.push_str(" -C target-feature=+crt-static");
-    }
-    build
-        .arg("--target-dir")
-        .arg(&folder)
-        .env("RUSTFLAGS", flags);
-    // Without this, the C compiler writes the time of the build into the allocator.
-    build.env("SOURCE_DATE_EPOCH", time_of_commit());
-    if let Some(linker) = of.linker {
-        let name = triple.replace('-', "_");
-        build.env(
-            format!("CARGO_TARGET_{}_LINKER", name.to_uppercase()),
-            linker,
-        );
-        build.env(format!("CC_{name}"), linker);
-    }
-    output.run(&mut build)?;
-    Ok(folder.join(triple).join(PROFILE).join("larder"))
 }
 
 /// Packs a program with all files that belong to it. Returns the archive.

@@ -65,6 +65,7 @@ usage: cargo xtask COMMAND
   bench [--quick] [--json]   compare the performance of Larder and other servers
        --reads, --languages, --names, --compilation, --overload, --floods, --no-micro, --only NAME
                              run a part of the benchmark
+       --program FILE        measure this program instead of building one, such as bin/larder in target/archives
        --against COMMIT      also measure the version of a commit, which is built first, or another program
   figures [PROVIDER...]      latency, memory and size of the shipped providers, as a table, with the program that LARDER_BIN
                              names (profile `dist`) on an idle machine
@@ -76,6 +77,7 @@ usage: cargo xtask COMMAND
   dist                       `test release`, then the files of a release in target/archives, for the targets that are
                              installed: archives, packages for npm and PyPI, bundles (MCPB), SHA256SUMS
   dist --without-tests       the files only
+       --profiles FOLDER     use the profiles of a release (*.profdata.zst), instead of recording new ones
   dist --finish              SHA256SUMS, server.json and the launcher for npm, for what is in target/archives, also from
                              other machines
   go-bindings                regenerate the bindings in sdk/go
@@ -116,9 +118,10 @@ fn run(args: &[&str]) -> Result<ExitCode> {
             if tested != ExitCode::SUCCESS {
                 return Ok(tested);
             }
-            dist::run()?;
+            dist::run(None)?;
         }
-        ["dist", "--without-tests"] => dist::run()?,
+        ["dist", "--without-tests"] => dist::run(None)?,
+        ["dist", "--without-tests", "--profiles", folder] => dist::run(Some(folder.as_ref()))?,
         ["dist", "--finish"] => dist::finish()?,
         ["fixtures"] => fixtures::store(&run::Output::Terminal)?,
         ["go-bindings"] => sdks::go_bindings(&run::Output::Terminal)?,

@@ -1,6 +1,6 @@
 //! The targets for which a release has programs.
 
-use std::env::consts::OS;
+use std::env::consts::{ARCH, OS};
 
 use anyhow::Result;
 
@@ -83,6 +83,11 @@ pub(crate) const TARGETS: [Target; 6] = [
 impl Target {
     pub(super) fn is_linux(&self) -> bool {
         self.triple.contains("-linux-")
+    }
+
+    /// Whether programs for this target run on this machine.
+    pub(super) fn runs_here(&self) -> bool {
+        self.is_linux() == (OS == "linux") && self.triple.starts_with(ARCH)
     }
 
     /// Why this target cannot be built here.

@@ -1,0 +1,109 @@
+//! The profile of a program: how often each part of it runs. A program with counters serves what servers do most of the
+//! time, and the compiler uses its counters for the program of a release (decision record 0185).
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, ensure};
+
+use super::program::{self, Counters};
+use super::targets::Target;
+use super::{empty_folder, wrappers};
+use crate::bench;
+use crate::run::{Output, command, root, stdout_of, target};
+use crate::server::RunningServer;
+
+/// What a server is asked for beside the reads of the benchmark.
+const COMMANDS: [&[&str]; 4] = [
+    &["list"],
+    &["search", "contributing"],
+    &["read", "file:///docs/README.md"],
+    &[
+        "call",
+        "read_resource",
+        "--arg",
+        "uri=file:///docs/README.md",
+    ],
+];
+const REPETITIONS: usize = 5;
+
+/// The compressed profile among the files of a release, so that its program can be built again.
+fn file_name(triple: &str) -> String {
+    format!("larder-{}-{triple}.profdata.zst", wrappers::VERSION)
+}
+
+/// Returns the profile for a target: the one in `recorded`, or a new one, which is stored in `out`. None for a target
+/// whose programs do not run on this machine.
+pub(super) fn find_or_record(
+    output: &Output,
+    of: &Target,
+    recorded: Option<&Path>,
+    out: &Path,
+) -> Result<Option<PathBuf>> {
+    let profile = target("archives/build").join(format!("{}.profdata", of.triple));
+    let stored = recorded.unwrap_or(out).join(file_name(of.triple));
+    if recorded.is_some() {
+        ensure!(stored.is_file(), "{} is missing", stored.display());
+        unpack(output, &stored, &profile)?;
+        return Ok(Some(profile));
+    }
+    if !of.runs_here() {
+        println!(
+            "{}: without a profile, because this machine does not run it",
+            of.triple
+        );
+        return Ok(None);
+    }
+    record(output, of, &profile)?;
+    output.run(
+        command("zstd")
+            .args(["--quiet", "--force", "--threads=1", "-19", "-o"])
+            .arg(&stored)
+            .arg(&profile),
+    )?;
+    Ok(Some(profile))
+}
+
+fn unpack(output: &Output, stored: &Path, profile: &Path) -> Result<()> {
+    fs::create_dir_all(profile.parent().context("a folder")?)?;
+    let mut zstd = command("zstd");
+    zstd.args(["--decompress", "--quiet", "--force", "-o"]);
+    output.run(zstd.arg(profile).arg(stored))
+}
+
+/// Builds the program with counters, lets it work, and merges its counters into one file.
+fn record(output: &Output, of: &Target, profile: &Path) -> Result<()> {
+    let tool = program::compiler_tools()?.join("llvm-profdata");
+    ensure!(
+        tool.is_file(),
+        "llvm-profdata is not installed: run `rustup component add llvm-tools`"
+    );
+    let folder = target("archives/counters");
+    let counters = empty_folder(&folder.join("written"))?;
+    let program = program::build(output, of, &folder, Counters::Write(&counters))?;
+    // The build ran no program that counts, except if a build script is one.
+    empty_folder(&counters)?;
+    bench::read_with(output, &program)?;
+    serve_documents(output, &program)?;
+    fs::create_dir_all(profile.parent().context("a folder")?)?;
+    let mut merge = command(tool);
+    merge.arg("merge").arg("-o").arg(profile).arg(&counters);
+    output.run(&mut merge)
+}
+
+/// Serves the documents of this repository with built-in providers.
+fn serve_documents(output: &Output, program: &Path) -> Result<()> {
+    let mut up = command(program);
+    up.arg("up")
+        .arg(root().join("docs"))
+        .args(["--listen", "127.0.0.1:0"]);
+    let server = RunningServer::spawn(up, output)?;
+    for _ in 0..REPETITIONS {
+        for arguments in COMMANDS {
+            let mut client = command(program);
+            stdout_of(client.args(arguments).args(["--url", &server.url]))?;
+        }
+    }
+    // The counters are written when a program ends by itself.
+    server.stop()
+}

@@ -1,0 +1,93 @@
+//! Builds the program of a release.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+
+use super::PROFILE;
+use super::archive::time_of_commit;
+use super::targets::Target;
+use crate::run::{Output, cargo, command, root, stdout_of};
+
+/// What the compiler does about how often each part of the program runs.
+#[derive(Clone, Copy)]
+pub(super) enum Counters<'a> {
+    /// The program counts, and writes the counters to this folder when it ends.
+    Write(&'a Path),
+    /// What ran often is optimised for speed, and the rest for size, according to this file.
+    Use(&'a Path),
+    None,
+}
+
+impl Counters<'_> {
+    fn flag(self) -> String {
+        match self {
+            Self::Write(folder) => format!(" -C profile-generate={}", folder.display()),
+            Self::Use(file) => format!(" -C profile-use={}", file.display()),
+            Self::None => String::new(),
+        }
+    }
+}
+
+/// Builds a program in a folder. It contains no path of this machine, and on Linux is static.
+pub(super) fn build(
+    output: &Output,
+    of: &Target,
+    folder: &Path,
+    counters: Counters<'_>,
+) -> Result<PathBuf> {
+    let triple = of.triple;
+    let mut build = cargo(&[
+        "build",
+        "--profile",
+        PROFILE,
+        "--locked",
+        "--package",
+        "larder",
+        "--target",
+        triple,
+    ]);
+    let sources = format!("--remap-path-prefix={}=/larder", root().display());
+    let registry =
+        stdout_of(command("sh").args(["-c", "printf %s \"${CARGO_HOME:-$HOME/.cargo}\""]))?;
+    let mut flags = format!("{sources} --remap-path-prefix={registry}=/cargo");
+    if of.is_linux() {
+        flags.push_str(&linux_flags()?);
+    }
+    flags.push_str(&counters.flag());
+    build
+        .arg("--target-dir")
+        .arg(folder)
+        .env("RUSTFLAGS", flags);
+    // Without this, the C compiler writes the time of the build into the allocator.
+    build.env("SOURCE_DATE_EPOCH", time_of_commit());
+    if let Some(linker) = of.linker {
+        let name = triple.replace('-', "_");
+        build.env(
+            format!("CARGO_TARGET_{}_LINKER", name.to_uppercase()),
+            linker,
+        );
+        build.env(format!("CC_{name}"), linker);
+    }
+    output.run(&mut build)?;
+    Ok(folder.join(triple).join(PROFILE).join("larder"))
+}
+
+/// Flags for a program that is static, and that rustc's own linker makes smaller: it merges functions with the same
+/// code, and stores the relocations of pointers in a compact form, which the static C library applies itself.
+fn linux_flags() -> Result<String> {
+    let tools = compiler_tools()?;
+    Ok(format!(
+        " -C target-feature=+crt-static -C link-arg=-fuse-ld=lld -C link-arg=-B{}/gcc-ld \
+         -C link-arg=-Wl,--icf=all,-z,pack-relative-relocs",
+        tools.display()
+    ))
+}
+
+/// The folder with the programs of LLVM that belong to rustc.
+pub(super) fn compiler_tools() -> Result<PathBuf> {
+    let sysroot = stdout_of(command("rustc").args(["--print", "sysroot"]))?;
+    let host = stdout_of(command("rustc").args(["--print", "host-tuple"]))?;
+    let folder = Path::new(sysroot.trim()).join("lib/rustlib");
+    Ok(folder.join(host.trim()).join("bin"))
+}
