@@ -33,7 +33,7 @@ fn file_name(triple: &str) -> String {
 }
 
 /// Returns the profile for a target: the one in `recorded`, or a new one, which is stored in `out`. None for a target
-/// whose programs do not run on this machine.
+/// whose programs the benchmark cannot run on this machine.
 pub(super) fn find_or_record(
     output: &Output,
     of: &Target,
@@ -47,9 +47,9 @@ pub(super) fn find_or_record(
         unpack(output, &stored, &profile)?;
         return Ok(Some(profile));
     }
-    if !of.runs_here() {
+    if !of.can_be_measured() {
         println!(
-            "{}: without a profile, because this machine does not run it",
+            "{}: without a profile, because the benchmark cannot run it on this machine",
             of.triple
         );
         return Ok(None);

@@ -85,9 +85,9 @@ impl Target {
         self.triple.contains("-linux-")
     }
 
-    /// Whether programs for this target run on this machine.
-    pub(super) fn runs_here(&self) -> bool {
-        self.is_linux() == (OS == "linux") && self.triple.starts_with(ARCH)
+    /// Whether the benchmark, which runs on Linux only, can run programs for this target on this machine.
+    pub(super) fn can_be_measured(&self) -> bool {
+        OS == "linux" && self.is_linux() && self.triple.starts_with(ARCH)
     }
 
     /// Why this target cannot be built here.
