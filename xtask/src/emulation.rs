@@ -28,8 +28,9 @@ const PROGRAMS: [(&str, &str); 3] = [
 ];
 const BINFMT: &str = "/proc/sys/fs/binfmt_misc";
 const URI: &str = "file:///served/a.txt";
-/// Longer than an emulated server needs to see a changed file.
-const CHANGE_LIMIT: Duration = Duration::from_secs(60);
+const ADDED: &str = "file:///served/b.txt";
+/// Longer than an emulated server needs to compile a provider, or to see a changed file.
+const LIMIT: Duration = Duration::from_secs(60);
 
 pub(crate) fn check(output: &Output) -> Result<Outcome> {
     if ARCH == "aarch64" {
@@ -115,30 +116,26 @@ fn register_emulator(output: &Output) {
     }
 }
 
-/// Lists, searches and reads a file with the client for this machine, before and after a change of the file.
+/// Lists and reads a file with the client for this machine, before and after a change of the file.
 fn use_server(server: &RunningServer, folder: &Path) -> Result<()> {
     let client = |arguments: &[&str]| {
         let mut client: Command = command(larder());
         client.args(arguments).args(["--url", &server.url]);
         client
     };
-    let list = stdout_of(&mut client(&["list"]))?;
-    ensure!(list.contains(URI), "{URI} is missing in the list: {list}");
-    let changed = "another line\n";
+    let is_listed = |uri| {
+        eventually(LIMIT, || {
+            stdout_of(&mut client(&["list"])).is_ok_and(|list| list.contains(uri))
+        })
+    };
     let read = || stdout_of(&mut client(&["read", URI]));
+    ensure!(is_listed(URI), "{URI} is not listed");
+    let changed = "another line\n";
     ensure!(read()? != changed, "the file was changed too early");
     fs::write(folder.join("a.txt"), changed)?;
-    let mut text = String::new();
-    let is_changed = eventually(CHANGE_LIMIT, || {
-        text = read().unwrap_or_else(|error| format!("{error:#}"));
-        text == changed
-    });
-    ensure!(is_changed, "the change was not seen: {text}");
-    let added = "file:///served/b.txt";
+    let is_changed = eventually(LIMIT, || read().is_ok_and(|text| text == changed));
+    ensure!(is_changed, "the change of {URI} was not seen");
     fs::write(folder.join("b.txt"), "a new file\n")?;
-    let is_listed = eventually(CHANGE_LIMIT, || {
-        stdout_of(&mut client(&["list"])).is_ok_and(|list| list.contains(added))
-    });
-    ensure!(is_listed, "{added} is not listed");
+    ensure!(is_listed(ADDED), "{ADDED} is not listed");
     Ok(())
 }

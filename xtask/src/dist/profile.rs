@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 
@@ -10,14 +11,18 @@ use super::program::{self, Counters};
 use super::targets::Target;
 use super::{empty_folder, wrappers};
 use crate::bench;
+use crate::packaging::eventually;
 use crate::run::{Output, command, root, stdout_of, target};
 use crate::server::RunningServer;
 
+/// Longer than the server needs to compile its providers.
+const LOAD_LIMIT: Duration = Duration::from_secs(60);
+const README: &str = "file:///docs/README.md";
 /// What a server is asked for beside the reads of the benchmark.
 const COMMANDS: [&[&str]; 4] = [
     &["list"],
     &["search", "contributing"],
-    &["read", "file:///docs/README.md"],
+    &["read", README],
     &[
         "call",
         "read_resource",
@@ -81,8 +86,6 @@ fn record(output: &Output, of: &Target, profile: &Path) -> Result<()> {
     let folder = target("archives/counters");
     let counters = empty_folder(&folder.join("written"))?;
     let program = program::build(output, of, &folder, Counters::Write(&counters))?;
-    // The build ran no program that counts, except if a build script is one.
-    empty_folder(&counters)?;
     bench::read_with(output, &program)?;
     serve_documents(output, &program)?;
     fs::create_dir_all(profile.parent().context("a folder")?)?;
@@ -98,11 +101,14 @@ fn serve_documents(output: &Output, program: &Path) -> Result<()> {
         .arg(root().join("docs"))
         .args(["--listen", "127.0.0.1:0"]);
     let server = RunningServer::spawn(up, output)?;
-    for _ in 0..REPETITIONS {
-        for arguments in COMMANDS {
-            let mut client = command(program);
-            stdout_of(client.args(arguments).args(["--url", &server.url]))?;
-        }
+    let client = |arguments: &[&str]| {
+        let mut client = command(program);
+        stdout_of(client.args(arguments).args(["--url", &server.url]))
+    };
+    let is_loaded = || client(&["list"]).is_ok_and(|list| list.contains(README));
+    ensure!(eventually(LOAD_LIMIT, is_loaded), "{README} is not listed");
+    for arguments in COMMANDS.repeat(REPETITIONS) {
+        client(arguments)?;
     }
     // The counters are written when a program ends by itself.
     server.stop()
