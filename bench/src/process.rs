@@ -13,8 +13,8 @@ use anyhow::{Context as _, Result, bail, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::thread::{CpuSet, sched_setaffinity};
 
-/// How long a server may take to stop.
-const STOP_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a server may take to stop: longer than the default `shutdown_grace`.
+const STOP_TIMEOUT: Duration = Duration::from_secs(30);
 
 pub(crate) struct Server {
     child: Child,
@@ -117,7 +117,10 @@ impl Drop for Server {
         while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < end {
             thread::sleep(Duration::from_millis(10));
         }
-        let _ = self.child.kill();
+        if matches!(self.child.try_wait(), Ok(None)) {
+            eprintln!("a server did not stop within {STOP_TIMEOUT:?} and is killed");
+            let _ = self.child.kill();
+        }
         let _ = self.child.wait();
     }
 }

@@ -1,6 +1,6 @@
 //! `cargo xtask dist`: archives of a release in `target/archives`, with the program, manual pages, completions,
 //! licences, an SBOM and checksums; an archive with the components; and the packages for npm, PyPI, MCPB, Debian and
-//! Homebrew. Two runs from the same commit give the same digests.
+//! Homebrew. Two runs from the same commit with the same profile give the same digests.
 
 pub(crate) mod archive;
 pub(crate) mod deb;

@@ -1,7 +1,7 @@
 //! Builds the program for Linux on aarch64, and runs it here with QEMU: it serves a folder over HTTP and over stdin, and
 //! sees a change.
 
-use std::env::consts::ARCH;
+use std::env::consts::{ARCH, OS};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -19,9 +19,10 @@ const TARGET: &str = "aarch64-unknown-linux-gnu";
 const LINKER: &str = "aarch64-linux-gnu-gcc";
 /// What takes the least time to compile.
 const PROFILE: &str = "demo";
-/// The programs of this step, and their packages on Debian.
-const PROGRAMS: [(&str, &str); 3] = [
+/// The programs and libraries of this step, and their packages on Debian.
+const PROGRAMS: [(&str, &str); 4] = [
     (LINKER, "gcc-aarch64-linux-gnu"),
+    ("/usr/aarch64-linux-gnu/lib/libc.a", "libc6-dev-arm64-cross"),
     ("qemu-aarch64-static", "qemu-user-static"),
     // Lets the system start programs for other processors, as the server starts its compiler process.
     ("update-binfmts", "binfmt-support"),
@@ -33,7 +34,7 @@ const ADDED: &str = "file:///served/b.txt";
 const LIMIT: Duration = Duration::from_secs(60);
 
 pub(crate) fn check(output: &Output) -> Result<Outcome> {
-    if ARCH == "aarch64" {
+    if OS == "linux" && ARCH == "aarch64" {
         let note = "this machine has the processor: the other steps test it";
         return Ok(Outcome::PassedWithNote(note.into()));
     }
@@ -52,9 +53,9 @@ pub(crate) fn check(output: &Output) -> Result<Outcome> {
         register_emulator(output);
     }
     if !can_run(&program) {
-        return Ok(Outcome::Skipped(format!(
+        return tools::missing(&format!(
             "this system does not start programs for aarch64: mount {BINFMT}, then run `update-binfmts --enable qemu-aarch64`"
-        )));
+        ));
     }
     let work = work_folder("aarch64")?;
     let folder = stdio::create_folder(&work)?;

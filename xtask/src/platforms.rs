@@ -1,4 +1,4 @@
-//! Checks what other operating systems and processors compile. Nothing of it is run.
+//! Type-checks the program for macOS, and tests the functions for systems other than Linux here.
 
 use std::process::Command;
 

@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, Result, ensure};
 
@@ -37,21 +37,14 @@ fn file_name(triple: &str) -> String {
     format!("larder-{}-{triple}.profdata.zst", wrappers::VERSION)
 }
 
-/// Returns the profile for a target: the one in `recorded`, or a new one, which is stored in `out`. None for a target
-/// whose programs the benchmark cannot run on this machine.
+/// Returns the profile for a target: the one in the folder `recorded`, or a new one. Its compressed form is a file of the
+/// release. None for a target whose programs the benchmark cannot run on this machine.
 pub(super) fn find_or_record(
     output: &Output,
     of: &Target,
     recorded: Option<&Path>,
     out: &Path,
 ) -> Result<Option<PathBuf>> {
-    let profile = target("archives/build").join(format!("{}.profdata", of.triple));
-    let stored = recorded.unwrap_or(out).join(file_name(of.triple));
-    if recorded.is_some() {
-        ensure!(stored.is_file(), "{} is missing", stored.display());
-        unpack(output, &stored, &profile)?;
-        return Ok(Some(profile));
-    }
     if !of.can_be_measured() {
         println!(
             "{}: without a profile, because the benchmark cannot run it on this machine",
@@ -59,21 +52,34 @@ pub(super) fn find_or_record(
         );
         return Ok(None);
     }
-    record(output, of, &profile)?;
-    output.run(
-        command("zstd")
-            .args(["--quiet", "--force", "--threads=1", "-19", "-o"])
-            .arg(&stored)
-            .arg(&profile),
-    )?;
+    let profile = target("archives/build").join(format!("{}.profdata", of.triple));
+    fs::create_dir_all(profile.parent().context("a folder")?)?;
+    let released = out.join(file_name(of.triple));
+    if let Some(folder) = recorded {
+        let stored = folder.join(file_name(of.triple));
+        // Read before it is written, because both can be the same file.
+        let bytes = fs::read(&stored).with_context(|| stored.display().to_string())?;
+        fs::write(&released, bytes)?;
+        unpack(output, &released, &profile)?;
+    } else {
+        record(output, of, &profile)?;
+        pack(output, &profile, &released)?;
+    }
     Ok(Some(profile))
 }
 
-fn unpack(output: &Output, stored: &Path, profile: &Path) -> Result<()> {
-    fs::create_dir_all(profile.parent().context("a folder")?)?;
+fn pack(output: &Output, profile: &Path, released: &Path) -> Result<()> {
+    let mut zstd = command("zstd");
+    zstd.args(["--quiet", "--force", "--threads=1", "-19", "-o"]);
+    output.run(zstd.arg(released).arg(profile))
+}
+
+fn unpack(output: &Output, released: &Path, profile: &Path) -> Result<()> {
     let mut zstd = command("zstd");
     zstd.args(["--decompress", "--quiet", "--force", "-o"]);
-    output.run(zstd.arg(profile).arg(stored))
+    output.run(zstd.arg(profile).arg(released))?;
+    // zstd keeps the time of the compressed file, but cargo compiles again only for a file that is newer.
+    Ok(fs::File::open(profile)?.set_modified(SystemTime::now())?)
 }
 
 /// Builds the program with counters, lets it work, and merges its counters into one file.
@@ -87,22 +93,28 @@ fn record(output: &Output, of: &Target, profile: &Path) -> Result<()> {
     let counters = empty_folder(&folder.join("written"))?;
     let program = program::build(output, of, &folder, Counters::Write(&counters))?;
     bench::read_with(output, &program)?;
-    serve_documents(output, &program)?;
-    fs::create_dir_all(profile.parent().context("a folder")?)?;
+    serve_documents(output, &program, &empty_folder(&folder.join("home"))?)?;
     let mut merge = command(tool);
     merge.arg("merge").arg("-o").arg(profile).arg(&counters);
     output.run(&mut merge)
 }
 
-/// Serves the documents of this repository with built-in providers.
-fn serve_documents(output: &Output, program: &Path) -> Result<()> {
-    let mut up = command(program);
+/// Serves the documents of this repository with built-in providers. The folder `home` is empty, so that the providers are
+/// compiled.
+fn serve_documents(output: &Output, program: &Path, home: &Path) -> Result<()> {
+    let larder = || {
+        let mut larder = command(program);
+        larder.env("XDG_CACHE_HOME", home.join("cache"));
+        larder.env("XDG_STATE_HOME", home.join("state"));
+        larder
+    };
+    let mut up = larder();
     up.arg("up")
         .arg(root().join("docs"))
         .args(["--listen", "127.0.0.1:0"]);
     let server = RunningServer::spawn(up, output)?;
     let client = |arguments: &[&str]| {
-        let mut client = command(program);
+        let mut client = larder();
         stdout_of(client.args(arguments).args(["--url", &server.url]))
     };
     let is_loaded = || client(&["list"]).is_ok_and(|list| list.contains(README));
