@@ -4,23 +4,18 @@ mod against;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
 
 use self::against::Against;
+use crate::benchmark::{self, EXAMPLES, REVISIONS, benchmark};
 use crate::languages::{self, LANGUAGES, revisions};
-use crate::run::{Output, cargo, command, root, stdout_of, target, use_larder};
+use crate::run::{Output, cargo, stdout_of, target, use_larder};
 use crate::step::Outcome;
 use crate::{dist, plugins};
 
 /// A component with the size of a Rust provider that has a few dependencies and is not optimized for size.
 const LARGE: &str = "revision";
-/// The folder of the examples, in `target/`.
-const EXAMPLES: &str = "bench/examples";
-/// The folder of their revisions, in `target/`.
-const REVISIONS: &str = "bench/revisions";
-
 /// The microbenchmarks.
 const MICRO: [&str; 7] = [
     "bench",
@@ -59,8 +54,7 @@ pub(crate) fn run(args: &[&str]) -> Result<()> {
     // The builds are logged to a file, so that stdout has only the report.
     let output = Output::log("bench")?;
     eprintln!("building (the log is target/xtask/bench.log)");
-    plugins::guests(&output)?;
-    build_benchmark(&output)?;
+    benchmark::build(&output)?;
     let program = program.map_or_else(|| build_server(&output), find_program)?;
     if has_examples {
         let all = !is_partial || has(&["--languages", "--names"]);
@@ -96,13 +90,6 @@ pub(crate) fn run(args: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// Lets this server answer the reads of the benchmark.
-pub(crate) fn read_with(output: &Output, program: &Path) -> Result<()> {
-    plugins::guests(output)?;
-    build_benchmark(output)?;
-    output.run(benchmark(program).args(["--reads", "--quick"]))
-}
-
 /// Builds the server. Returns the program.
 fn build_server(output: &Output) -> Result<PathBuf> {
     output.run(&mut cargo(&[
@@ -122,14 +109,6 @@ fn find_program(program: &str) -> Result<PathBuf> {
         .with_context(|| program.to_owned())
 }
 
-fn build_benchmark(output: &Output) -> Result<()> {
-    output.run(
-        cargo(&["build", "--release", "--manifest-path", "bench/Cargo.toml"])
-            .arg("--target-dir")
-            .arg(target("bench")),
-    )
-}
-
 fn run_microbenchmarks(output: &Output, is_quick: bool) -> Result<()> {
     eprintln!("running the microbenchmarks");
     let mut bench = cargo(&MICRO);
@@ -138,25 +117,6 @@ fn run_microbenchmarks(output: &Output, is_quick: bool) -> Result<()> {
         bench.args(["--warm-up-time", "0.3", "--measurement-time", "1"]);
     }
     output.run(&mut bench)
-}
-
-/// The benchmark with the paths of what it measures.
-fn benchmark(program: &Path) -> Command {
-    let mut bench = command(target("bench/release/larder-bench"));
-    bench
-        .args(["run", "--larder"])
-        .arg(program)
-        .arg("--guests")
-        .arg(target("guests"))
-        .arg("--fixtures")
-        .arg(root().join("host/tests/fixtures/0.1.0"))
-        .arg("--examples")
-        .arg(target(EXAMPLES))
-        .arg("--revisions")
-        .arg(target(REVISIONS))
-        .arg("--scratch")
-        .arg(target("bench/scratch"));
-    bench
 }
 
 /// Removes an option with its value from the arguments. Returns the value.

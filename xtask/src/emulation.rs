@@ -5,15 +5,15 @@ use std::env::consts::{ARCH, OS};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
 
 use anyhow::{Result, ensure};
 
-use crate::packaging::{eventually, stdio, work_folder};
+use crate::packaging::{stdio, work_folder};
 use crate::run::{Output, cargo, command, larder, stdout_of, target};
 use crate::server::RunningServer;
 use crate::step::Outcome;
 use crate::tools;
+use crate::wait::wait_for;
 
 const TARGET: &str = "aarch64-unknown-linux-gnu";
 const LINKER: &str = "aarch64-linux-gnu-gcc";
@@ -30,8 +30,6 @@ const PROGRAMS: [(&str, &str); 4] = [
 const BINFMT: &str = "/proc/sys/fs/binfmt_misc";
 const URI: &str = "file:///served/a.txt";
 const ADDED: &str = "file:///served/b.txt";
-/// Longer than an emulated server needs to compile a provider, or to see a changed file.
-const LIMIT: Duration = Duration::from_secs(60);
 
 pub(crate) fn check(output: &Output) -> Result<Outcome> {
     if OS == "linux" && ARCH == "aarch64" {
@@ -124,19 +122,17 @@ fn use_server(server: &RunningServer, folder: &Path) -> Result<()> {
         client.args(arguments).args(["--url", &server.url]);
         client
     };
-    let is_listed = |uri| {
-        eventually(LIMIT, || {
-            stdout_of(&mut client(&["list"])).is_ok_and(|list| list.contains(uri))
+    let await_in_list = |uri| {
+        wait_for(&format!("{uri} in the list"), || {
+            Ok(stdout_of(&mut client(&["list"]))?.contains(uri))
         })
     };
     let read = || stdout_of(&mut client(&["read", URI]));
-    ensure!(is_listed(URI), "{URI} is not listed");
+    await_in_list(URI)?;
     let changed = "another line\n";
     ensure!(read()? != changed, "the file was changed too early");
     fs::write(folder.join("a.txt"), changed)?;
-    let is_changed = eventually(LIMIT, || read().is_ok_and(|text| text == changed));
-    ensure!(is_changed, "the change of {URI} was not seen");
+    wait_for("the changed text", || Ok(read()? == changed))?;
     fs::write(folder.join("b.txt"), "a new file\n")?;
-    ensure!(is_listed(ADDED), "{ADDED} is not listed");
-    Ok(())
+    await_in_list(ADDED).map(drop)
 }

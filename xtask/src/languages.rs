@@ -14,7 +14,6 @@ mod session;
 mod shell;
 mod surroundings;
 mod trial;
-mod wait;
 mod web;
 
 use std::time::Duration;

@@ -2,6 +2,7 @@
 //! product.
 
 mod bench;
+mod benchmark;
 mod book;
 mod clients;
 mod compiler_script;
@@ -44,6 +45,7 @@ mod test_log;
 mod timings;
 mod tools;
 mod tools_only;
+mod wait;
 mod wit;
 
 use std::process::ExitCode;

@@ -115,7 +115,7 @@ fn platform_folder(output: &Output, work: &Path) -> Result<PathBuf> {
 }
 
 /// Waits until a condition holds, at most for this time. Returns whether it holds.
-pub(crate) fn eventually(limit: Duration, mut holds: impl FnMut() -> bool) -> bool {
+fn eventually(limit: Duration, mut holds: impl FnMut() -> bool) -> bool {
     let end = Instant::now() + limit;
     while !holds() {
         if Instant::now() >= end {

@@ -285,7 +285,7 @@ mod tests {
         check(&["rustdoc", "fmt"], "fmt rustdoc");
         check(
             &["release"],
-            "plugins host guests author-tools first-command rustdoc crates lints platforms mdbook wkg",
+            "plugins host guests author-tools first-command rustdoc crates lints platforms aarch64 mdbook wkg",
         );
         check(&["clients-python"], "plugins host python clients-python");
         check(

@@ -3,20 +3,18 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use anyhow::{Context as _, Result, ensure};
 
 use super::program::{self, Counters};
 use super::targets::Target;
 use super::{empty_folder, wrappers};
-use crate::bench;
-use crate::packaging::eventually;
+use crate::benchmark;
 use crate::run::{Output, command, root, stdout_of, target};
 use crate::server::RunningServer;
+use crate::wait::wait_for;
 
-/// Longer than the server needs to compile its providers.
-const LOAD_LIMIT: Duration = Duration::from_secs(60);
 const README: &str = "file:///docs/README.md";
 /// What a server is asked for beside the reads of the benchmark.
 const COMMANDS: [&[&str]; 4] = [
@@ -92,7 +90,8 @@ fn record(output: &Output, of: &Target, profile: &Path) -> Result<()> {
     let folder = target("archives/counters");
     let counters = empty_folder(&folder.join("written"))?;
     let program = program::build(output, of, &folder, Counters::Write(&counters))?;
-    bench::read_with(output, &program)?;
+    benchmark::build(output)?;
+    output.run(benchmark::benchmark(&program).args(["--reads", "--quick"]))?;
     serve_documents(output, &program, &empty_folder(&folder.join("home"))?)?;
     let mut merge = command(tool);
     merge.arg("merge").arg("-o").arg(profile).arg(&counters);
@@ -117,8 +116,9 @@ fn serve_documents(output: &Output, program: &Path, home: &Path) -> Result<()> {
         let mut client = larder();
         stdout_of(client.args(arguments).args(["--url", &server.url]))
     };
-    let is_loaded = || client(&["list"]).is_ok_and(|list| list.contains(README));
-    ensure!(eventually(LOAD_LIMIT, is_loaded), "{README} is not listed");
+    wait_for("README.md in the list", || {
+        Ok(client(&["list"])?.contains(README))
+    })?;
     for arguments in COMMANDS.repeat(REPETITIONS) {
         client(arguments)?;
     }

@@ -7,10 +7,11 @@ use anyhow::{Result, bail, ensure};
 
 use super::language::Development;
 use super::project::{Project, greeting};
+use super::shell;
 use super::trial::Trial;
-use super::{shell, wait::wait_for};
 use crate::run::{command, larder};
 use crate::server::RunningServer;
+use crate::wait::wait_for;
 
 /// A project under `larder dev`.
 struct EditedProject<'a> {

@@ -9,13 +9,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
 
+use super::folder;
 use super::language::Language;
 use super::project::Project;
 use super::web::{self, WebServer};
-use super::{folder, wait::wait_for};
 use crate::packaging::get;
 use crate::run::{command, larder, root};
 use crate::server::RunningServer;
+use crate::wait::wait_for;
 
 /// The end of a text of two megabytes. A read of the text must succeed within the limits.
 const LAST_LINE: &str = "grüße zum schluss";

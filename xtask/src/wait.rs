@@ -11,7 +11,7 @@ const TIMEOUT: Duration = Duration::from_secs(300);
 const PAUSES: [Duration; 2] = [Duration::from_millis(20), Duration::from_secs(1)];
 
 /// Waits for a condition and returns how long it took. The pauses become longer, because a check may start a program.
-pub(super) fn wait_for(
+pub(crate) fn wait_for(
     what: &str,
     mut condition: impl FnMut() -> Result<bool>,
 ) -> Result<Duration> {
