@@ -30,7 +30,7 @@ use crate::tools;
 pub(crate) const PROFILE: &str = "dist";
 /// The maximum size of the archive with a program in bytes.
 const MAX_ARCHIVE_SIZE: u64 = 22_000_000;
-/// The maximum size of a program in bytes.
+/// The maximum size of a program with a profile in bytes.
 const MAX_PROGRAM_SIZE: u64 = 65_000_000;
 const CHECKSUMS: &str = "SHA256SUMS";
 const SERVER_JSON: &str = "server.json";
@@ -106,7 +106,9 @@ fn pack_target(
     let counters = profile.as_deref().map_or(Counters::None, Counters::Use);
     let folder = run::target("archives/build");
     let program = program::build(output, target, &folder, counters)?;
-    check_size(&program, MAX_PROGRAM_SIZE)?;
+    if profile.is_some() {
+        check_size(&program, MAX_PROGRAM_SIZE)?;
+    }
     let archive = pack(output, &program, target.triple, out, Compression::Best)?;
     check_size(&archive, MAX_ARCHIVE_SIZE)?;
     let Some(platform) = &target.platform else {
