@@ -22,11 +22,18 @@ const PROFILE: &str = "demo";
 /// The programs and libraries of this step, and their packages on Debian.
 const PROGRAMS: [(&str, &str); 4] = [
     (LINKER, "gcc-aarch64-linux-gnu"),
-    ("/usr/aarch64-linux-gnu/lib/libc.a", "libc6-dev-arm64-cross"),
+    (
+        "/usr/aarch64-linux-gnu/lib/libc.so",
+        "libc6-dev-arm64-cross",
+    ),
     ("qemu-aarch64-static", "qemu-user-static"),
     // Lets the system start programs for other processors, as the server starts its compiler process.
     ("update-binfmts", "binfmt-support"),
 ];
+/// The C library for aarch64 is not in the folder in which programs look for it. A static program would not need it, but
+/// GNU's linker does not link one of this size for aarch64.
+const RUSTFLAGS: &str = "-C link-arg=-Wl,-rpath,/usr/aarch64-linux-gnu/lib \
+    -C link-arg=-Wl,--dynamic-linker=/usr/aarch64-linux-gnu/lib/ld-linux-aarch64.so.1";
 const BINFMT: &str = "/proc/sys/fs/binfmt_misc";
 const URI: &str = "file:///served/a.txt";
 const ADDED: &str = "file:///served/b.txt";
@@ -88,8 +95,7 @@ fn build(output: &Output) -> Result<PathBuf> {
     build
         .arg("--target-dir")
         .arg(&folder)
-        // Static, because the C library for aarch64 is not in the folder in which the emulator looks for it.
-        .env("RUSTFLAGS", "-C target-feature=+crt-static")
+        .env("RUSTFLAGS", RUSTFLAGS)
         .env(
             format!("CARGO_TARGET_{}_LINKER", name.to_uppercase()),
             LINKER,
