@@ -142,7 +142,7 @@ fn results(run: &str) -> Result<PathBuf> {
 }
 
 fn suite(output: &Output, package: &str, name: &str, scope: &[&str]) -> Result<Outcome> {
-    run(output, &granted()?, package, name, scope)
+    run(output, &granted(name)?, package, name, scope)
 }
 
 fn run(
@@ -164,13 +164,16 @@ fn run(
     Ok(Outcome::Passed)
 }
 
-/// Configures the providers in a new folder, and grants the tools and prompts of `conformance`.
-fn granted() -> Result<PathBuf> {
-    let folder = target("xtask").join("conformance");
+/// Configures the providers in a new folder, and grants the tools and prompts of `conformance`. Each run has a folder of
+/// its own, because these steps run side by side.
+fn granted(run: &str) -> Result<PathBuf> {
+    let name = format!("conformance-server-{run}");
+    let folder = target("xtask").join(&name);
     if folder.exists() {
         fs::remove_dir_all(&folder)?;
     }
-    let (file, state) = (config("conformance", "", &[])?, folder.join("state"));
+    let file = config(&name, "", &[])?;
+    let state = folder.join("state");
     fs::create_dir_all(&state)?;
     grant_interactions(&file, &state)?;
     Ok(file)
