@@ -109,7 +109,7 @@ impl Server {
 }
 
 impl Drop for Server {
-    /// Asks the server to stop, because a program with counters writes them when it ends by itself.
+    /// Stops the server with SIGTERM first: a program with counters writes them only when it exits by itself.
     fn drop(&mut self) {
         // The calls fail if the process has already ended, which is no problem.
         let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);

@@ -1,6 +1,6 @@
 //! `cargo xtask dist`: archives of a release in `target/archives`, with the program, manual pages, completions,
 //! licences, an SBOM and checksums; an archive with the components; and the packages for npm, PyPI, MCPB, Debian and
-//! Homebrew. Two runs from the same commit with the same profile give the same digests.
+//! Homebrew. The digests depend on the commit, the profile of the program, and the versions of the compilers.
 
 pub(crate) mod archive;
 pub(crate) mod deb;
@@ -8,7 +8,7 @@ mod dependencies;
 pub(crate) mod homebrew;
 pub(crate) mod mcpb;
 mod profile;
-mod program;
+pub(crate) mod program;
 mod server_json;
 pub(crate) mod targets;
 pub(crate) mod wrappers;

@@ -8,8 +8,9 @@ use std::process::Command;
 
 use anyhow::{Result, ensure};
 
+use crate::dist::program::build_command;
 use crate::packaging::{stdio, work_folder};
-use crate::run::{Output, cargo, command, larder, stdout_of, target};
+use crate::run::{Output, command, larder, stdout_of, target};
 use crate::server::RunningServer;
 use crate::step::Outcome;
 use crate::tools;
@@ -81,26 +82,8 @@ pub(crate) fn check(output: &Output) -> Result<Outcome> {
 
 fn build(output: &Output) -> Result<PathBuf> {
     let folder = target("platforms");
-    let mut build = cargo(&[
-        "build",
-        "--profile",
-        PROFILE,
-        "--locked",
-        "--package",
-        "larder",
-        "--target",
-        TARGET,
-    ]);
-    let name = TARGET.replace('-', "_");
-    build
-        .arg("--target-dir")
-        .arg(&folder)
-        .env("RUSTFLAGS", RUSTFLAGS)
-        .env(
-            format!("CARGO_TARGET_{}_LINKER", name.to_uppercase()),
-            LINKER,
-        )
-        .env(format!("CC_{name}"), LINKER);
+    let mut build = build_command(TARGET, Some(LINKER), PROFILE, &folder);
+    build.env("RUSTFLAGS", RUSTFLAGS);
     output.run(&mut build)?;
     Ok(folder.join(TARGET).join(PROFILE).join("larder"))
 }

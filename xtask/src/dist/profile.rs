@@ -76,7 +76,7 @@ fn unpack(output: &Output, released: &Path, profile: &Path) -> Result<()> {
     let mut zstd = command("zstd");
     zstd.args(["--decompress", "--quiet", "--force", "-o"]);
     output.run(zstd.arg(profile).arg(released))?;
-    // zstd keeps the time of the compressed file, but cargo compiles again only for a file that is newer.
+    // zstd gives the file the time of the compressed one. Cargo compiles again only if it is newer than the last build.
     Ok(fs::File::open(profile)?.set_modified(SystemTime::now())?)
 }
 

@@ -1,6 +1,7 @@
 //! Builds the program of a release.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::Result;
 
@@ -29,24 +30,13 @@ impl Counters<'_> {
     }
 }
 
-/// Builds a program in a folder. It contains no path of this machine, and on Linux is static.
+/// Builds the program in a folder. The program contains no path of this machine. On Linux it is static.
 pub(super) fn build(
     output: &Output,
     of: &Target,
     folder: &Path,
     counters: Counters<'_>,
 ) -> Result<PathBuf> {
-    let triple = of.triple;
-    let mut build = cargo(&[
-        "build",
-        "--profile",
-        PROFILE,
-        "--locked",
-        "--package",
-        "larder",
-        "--target",
-        triple,
-    ]);
     let sources = format!("--remap-path-prefix={}=/larder", root().display());
     let registry =
         stdout_of(command("sh").args(["-c", "printf %s \"${CARGO_HOME:-$HOME/.cargo}\""]))?;
@@ -55,13 +45,26 @@ pub(super) fn build(
         flags.push_str(&linux_flags()?);
     }
     flags.push_str(&counters.flag());
-    build
-        .arg("--target-dir")
-        .arg(folder)
-        .env("RUSTFLAGS", flags);
+    let mut build = build_command(of.triple, of.linker, PROFILE, folder);
+    build.env("RUSTFLAGS", flags);
     // Without this, the C compiler writes the time of the build into the allocator.
     build.env("SOURCE_DATE_EPOCH", time_of_commit());
-    if let Some(linker) = of.linker {
+    output.run(&mut build)?;
+    Ok(folder.join(of.triple).join(PROFILE).join("larder"))
+}
+
+/// Returns the call of cargo that builds the program for a target. A target with another processor needs a linker, which
+/// also compiles its C code.
+pub(crate) fn build_command(
+    triple: &str,
+    linker: Option<&str>,
+    profile: &str,
+    folder: &Path,
+) -> Command {
+    let mut build = cargo(&["build", "--locked", "--package", "larder"]);
+    build.args(["--profile", profile, "--target", triple]);
+    build.arg("--target-dir").arg(folder);
+    if let Some(linker) = linker {
         let name = triple.replace('-', "_");
         build.env(
             format!("CARGO_TARGET_{}_LINKER", name.to_uppercase()),
@@ -69,8 +72,7 @@ pub(super) fn build(
         );
         build.env(format!("CC_{name}"), linker);
     }
-    output.run(&mut build)?;
-    Ok(folder.join(triple).join(PROFILE).join("larder"))
+    build
 }
 
 /// Flags for a program that is static, and that rustc's own linker makes smaller: it merges functions with the same

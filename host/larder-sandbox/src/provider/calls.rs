@@ -46,7 +46,7 @@ struct CallPermits {
     _team: Option<OwnedSemaphorePermit>,
 }
 
-/// What a call has when it may run.
+/// What an admitted call holds: its permits, and the timer of its remaining waits.
 struct Admission {
     queue_timer: QueueTimer,
     permits: CallPermits,
