@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { Window } from "./browser.mjs";
 import { check, checkAccessibility, checkLayout, checkTabOrder } from "./checks.mjs";
-import { heading, openMenu, show, VIEWS, view } from "./views.mjs";
+import { heading, openDetails, openMenu, show, VIEWS, view } from "./views.mjs";
 
 const SCHEMES = ["light", "dark"];
 /** What 400 % zoom leaves of a window of 1280 x 1024 pixels. */
@@ -67,8 +67,3 @@ export async function run(server) {
 }
 
 const backgroundOf = (page) => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
-
-/** Opens what is closed, so that it is checked too. */
-async function openDetails(page) {
-  await page.evaluate(() => document.querySelectorAll("main details").forEach((element) => { element.open = true; }));
-}

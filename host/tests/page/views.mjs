@@ -12,10 +12,33 @@ export const part = (page, name) => page.getByRole("region", { name, exact: true
 export const row = (page, table, name) =>
   page.getByRole("table", { name: table, exact: true }).getByRole("row").filter({ has: page.getByRole("rowheader", { name }) });
 
-/** Follows a link of the navigation. */
+/** Which view a link of the navigation leads to, where it has another name than the link. */
+const FIRST_VIEWS = { Catalog: "resources" };
+
+/** Follows a link of the navigation, and waits until its view is shown: the view before can have fields of the same name. */
 export async function navigate(page, name) {
   await openMenu(page);
   await page.getByRole("navigation", { name: "Main" }).getByRole("link", { name }).click();
+  await view(page, FIRST_VIEWS[name] ?? name.toLowerCase()).waitFor();
+}
+
+/** Goes to an address of the page, and waits until the view before is gone: it can have the same name as the new one. */
+export async function goTo(page, address) {
+  await page.evaluate((hash) => new Promise((resolve) => {
+    const before = location.hash;
+    // The page listened first, so it has changed its view when this is called.
+    addEventListener("hashchange", () => resolve(), { once: true });
+    location.hash = hash;
+    if (location.hash === before) resolve();
+  }), address);
+}
+
+/** Opens what is closed, so that it is checked too. Some of it is built only then. */
+export async function openDetails(page) {
+  await page.evaluate(() => Promise.all([...document.querySelectorAll("main details:not([open])")].map((element) => new Promise((resolve) => {
+    element.addEventListener("toggle", () => resolve(), { once: true });
+    element.open = true;
+  }))));
 }
 
 /** In a narrow window, the navigation is behind a button. */
@@ -41,9 +64,9 @@ export const VIEWS = [
 
 /** Shows a view and waits until it is complete. */
 export async function show(window, [name, address, complete]) {
-  const { page, server } = window;
-  await page.goto(`${server.admin}/${address}`);
+  const { page } = window;
+  await goTo(page, address);
   await view(page, name).waitFor();
   await complete(page).waitFor();
-  await page.locator("[aria-busy=true]").waitFor({ state: "hidden" });
+  await page.locator("[aria-busy=true]").first().waitFor({ state: "detached" });
 }
