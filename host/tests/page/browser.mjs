@@ -49,16 +49,18 @@ export class Window {
   /** Messages in the console of the browser. */
   errors = [];
 
-  static async open(server, { token, ...options } = {}) {
+  /** Opens the page at an address of its own, and logs in if there is a token. */
+  static async open(server, { token, address = "", ...options } = {}) {
     const window = new Window();
     window.server = server;
-    window.context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
+    // Without animations, no check sees a colour between two others.
+    window.context = await browser.newContext({ viewport: { width: 1280, height: 900 }, reducedMotion: "reduce", ...options });
     window.context.setDefaultTimeout(TIMEOUT_MS);
     await window.context.exposeBinding("reportViolation", (_source, text) => window.violations.push(text));
     await window.context.addInitScript(watchForViolations);
     window.page = await window.context.newPage();
     window.listen();
-    await window.page.goto(server.admin);
+    await window.page.goto(`${server.admin}/${address}`);
     if (token) await window.logIn(token === true ? ADMIN_TOKEN : token);
     return window;
   }
@@ -91,6 +93,17 @@ export class Window {
     await page.getByLabel("Token", { exact: true }).fill(token);
     await page.getByRole("button", { name: "Log in" }).click();
     await page.locator('main:not([data-view="login"])').waitFor();
+  }
+
+  /** From now on, the requests of the page wait until the returned function is called. */
+  async holdRequests() {
+    let release;
+    const released = new Promise((resolve) => { release = resolve; });
+    await this.page.route("**/api/**", async (route) => {
+      await released;
+      await route.continue();
+    });
+    return release;
   }
 
   /** Checks that nothing happened that must not happen, and that the page has no error of its own. */
