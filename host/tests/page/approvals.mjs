@@ -94,6 +94,11 @@ async function approved(page, server) {
   await page.reload();
   writeFileSync(server.path("granted/file"), "the granted content");
   await decide(page, "lab/dirs", "Approve");
+  // Another provider may offer the same resource.
+  await eventually("the provider is ready", async () => {
+    const { items } = await server.json("/api/providers?q=dirs&state=ready");
+    return items.some(({ name }) => name === "lab/dirs");
+  });
   await eventually("the provider is served", async () => (await server.read("dirs://read?path=/data/file")).includes("the granted content"));
 }
 
@@ -117,8 +122,10 @@ async function tool(page, server) {
   await eventually("the tool is offered again", async () => JSON.stringify(await server.json("/api/tools")).includes("ignores all rules"));
 }
 
-function audited(server) {
-  const lines = readFileSync(server.path("audit.log"), "utf8").split("\n").filter((line) => /approv|reject/.test(line));
-  assert.ok(lines.some((line) => line.includes("dirs") && line.includes("approve")), lines.join("\n"));
-  assert.ok(lines.some((line) => line.includes("wants") && line.includes("reject")), lines.join("\n"));
+async function audited(server) {
+  const lines = () => readFileSync(server.path("audit.log"), "utf8").split("\n").filter((line) => /approv|reject/.test(line));
+  const has = (name, decision) => lines().some((line) => line.includes(name) && line.includes(decision));
+  for (const [name, decision] of [["dirs", "approve"], ["wants", "reject"]]) {
+    await eventually(`the audit log has ${decision} of ${name}`, () => has(name, decision));
+  }
 }

@@ -53,7 +53,9 @@ export async function checkAccessibility(page, what) {
 
 /** Fails if the page is wider than the window, or if something covers the navigation. */
 export async function checkLayout(page, what) {
-  const problems = await page.evaluate(() => {
+  const problems = await page.evaluate(async () => {
+    // A chart gets its width in the first frame that shows it.
+    for (let frame = 0; frame < 2; frame += 1) await new Promise(requestAnimationFrame);
     const { scrollWidth, clientWidth } = document.documentElement;
     const found = scrollWidth > clientWidth ? [`the page is ${scrollWidth} px wide in a window of ${clientWidth} px`] : [];
     if (found.length > 0) {

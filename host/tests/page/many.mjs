@@ -70,6 +70,8 @@ async function views(server) {
   await row(page, "Providers", "team4/provider-077").waitFor();
   await page.getByLabel("Search").fill("");
   await page.getByLabel("Team").selectOption("");
+  // The button of the list before would lead to a page of that list.
+  await row(page, "Providers", "team0/provider-000").waitFor();
   await page.getByRole("button", { name: "Next page" }).click();
   await page.getByText("Page 2").waitFor();
   await view(page, "providers").waitFor();
