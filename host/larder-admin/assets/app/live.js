@@ -122,17 +122,23 @@ export function repeat(action, milliseconds, signal) {
 }
 
 /**
- * Returns a function that runs the action soon, once for all calls until then: events can arrive in large numbers.
+ * Returns a function that runs the action soon, once for all calls until then: events can arrive in large numbers. A call
+ * while the action runs leads to another run, because the action may not see what the call is about.
  * @param {() => Promise<any>|void} action
  */
 export function soon(action, signal, milliseconds = 300) {
   let timer = null;
-  signal?.addEventListener("abort", () => clearTimeout(timer));
-  return () => {
-    if (timer !== null || signal?.aborted) return;
-    timer = setTimeout(async () => {
-      await action();
-      timer = null;
-    }, milliseconds);
+  let isAsked = false;
+  const run = async () => {
+    isAsked = false;
+    await action();
+    timer = null;
+    if (isAsked) ask();
   };
+  const ask = () => {
+    isAsked = true;
+    if (timer === null && !signal?.aborted) timer = setTimeout(run, milliseconds);
+  };
+  signal?.addEventListener("abort", () => clearTimeout(timer));
+  return ask;
 }
