@@ -24,13 +24,16 @@ export function createPagedList({ path, noun, context, fields, show, body, refre
   const trouble = h("div", null);
   const filters = createFilters(fields, context.query, changed, context.signal);
   const newRequest = onlyNewest(context.signal);
+  /** The filters of the list that is shown. A field can have another value during a pause in typing. */
+  let values = filters.read();
 
   /** Loads the current page; `said` is whether the number of entries is announced. */
   async function load(said) {
-    const query = { ...filters.read(), limit: PAGE, cursor: cursors.at(-1) };
+    const query = { ...values, limit: PAGE, cursor: cursors.at(-1) };
+    const signal = newRequest();
     attribute(body, "aria-busy", "true");
     try {
-      const { items, next } = await get(path, query, newRequest());
+      const { items, next } = await get(path, query, signal);
       replace(trouble);
       show(items);
       pager.update(cursors.length, items.length, next);
@@ -39,10 +42,12 @@ export function createPagedList({ path, noun, context, fields, show, body, refre
       const retry = () => load(true);
       if (!isAborted(error)) replace(trouble, failure(error, retry));
     }
-    attribute(body, "aria-busy", null);
+    // After this request, a newer one still loads.
+    if (!signal.aborted) attribute(body, "aria-busy", null);
   }
 
-  function changed(values) {
+  function changed(next) {
+    values = next;
     setQuery(values);
     cursors.length = 1;
     load(true);
