@@ -47,6 +47,8 @@ function build(context) {
   const view = {
     items: [],
     waiting: [],
+    /** What arrived since the last request for the list began: its answer can lack it. */
+    arrived: [],
     isPaused: false,
     next: null,
     round: 0,
@@ -103,11 +105,15 @@ function fields() {
 
 async function load(view, signal, said = false) {
   const round = (view.round += 1);
+  view.arrived = [];
   try {
     const { items, next } = await get("events", { ...view.values, limit: PAGE }, signal);
     if (round !== view.round) return;
-    Object.assign(view, { items, next: next ?? null, waiting: [] });
-    show(view);
+    const known = new Set(items.map(({ id }) => id));
+    const waiting = view.arrived.filter(({ id }) => !known.has(id));
+    Object.assign(view, { items, next: next ?? null, waiting });
+    if (view.isPaused) show(view);
+    else takeWaiting(view);
     if (said) announce(counted(items.length, "event"));
   } catch (error) {
     if (!isAborted(error))
@@ -133,8 +139,7 @@ async function loadOlder(view, signal) {
 
 function receive(view, event) {
   if (!matches(event, view.values)) return;
-  view.waiting.unshift(event);
-  view.waiting.length = Math.min(view.waiting.length, MAX_EVENTS);
+  for (const list of ["waiting", "arrived"]) view[list] = [event, ...view[list]].slice(0, MAX_EVENTS);
   view.showSoon();
 }
 
