@@ -45,12 +45,16 @@ function build(root, load) {
   const lead =
     "What providers request beyond what was approved. They are not served with it until you approve.";
   append(root, pageHead("Approvals", { lead }), readOnly(), state, pending.element, part);
-  return { state, pending, rejected, part };
+  return { state, pending, rejected, part, round: 0 };
 }
 
-async function loadInto({ state, pending, rejected, part }, signal, retry) {
+async function loadInto(view, signal, retry) {
+  const { state, pending, rejected, part } = view;
+  const round = (view.round += 1);
   try {
     const [items, before] = await Promise.all([all("pending", signal), all("rejected", signal)]);
+    // A newer answer says what a decision changed.
+    if (round !== view.round) return;
     pending.update(items);
     rejected.update(before);
     part.hidden = before.length === 0;
