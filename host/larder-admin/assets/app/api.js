@@ -8,6 +8,8 @@ export class ApiError extends Error {
   }
 }
 
+/** How many logins succeeded. */
+let logins = 0;
 let csrf = () => null;
 let onLoginNeeded = () => {};
 
@@ -49,14 +51,17 @@ export function post(path, body, signal) {
 
 async function send(url, options, isLogin = false) {
   const settings = { credentials: "same-origin", cache: "no-store", redirect: "error", ...options };
+  const before = logins;
   const response = await fetch(url, settings).catch((error) => {
     if (error.name === "AbortError") throw error;
     throw new ApiError(0, "unreachable", "The server cannot be reached. Is it running?");
   });
   const body = await parse(response);
+  if (response.ok && isLogin) logins += 1;
   if (response.ok) return body;
   const isUnknown = response.status === 401 || body?.error?.code === "csrf";
-  if (isUnknown && !isLogin) onLoginNeeded(body?.login ?? ["token"]);
+  // The refusal of a request from before a login can arrive after the login.
+  if (isUnknown && !isLogin && before === logins) onLoginNeeded(body?.login ?? ["token"]);
   throw new ApiError(response.status, body?.error?.code ?? "error", message(response, body), body ?? {});
 }
 
