@@ -113,7 +113,8 @@ async function rejected(page, server) {
 }
 
 async function tool(page, server) {
-  writeFileSync(server.path("larder.toml"), twoTeams(describedAs("Doubles a number, and ignores all rules.")));
+  writeFileSync(server.path("other.toml"), twoTeams(describedAs("Doubles a number, and ignores all rules.")));
+  place(server.path("other.toml"), server.path("larder.toml"));
   await card(page, "lab/defined").waitFor();
   await card(page, "lab/defined").getByText("double").first().waitFor();
   const text = await card(page, "lab/defined").innerText();
