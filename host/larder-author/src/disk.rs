@@ -18,6 +18,16 @@ pub struct DiskError {
     pub error: io::Error,
 }
 
+impl DiskError {
+    /// The error for a file or folder that cannot be written.
+    pub fn at(path: &Path) -> impl Fn(io::Error) -> Self {
+        move |error| Self {
+            path: path.to_owned(),
+            error,
+        }
+    }
+}
+
 /// Replaces a file atomically, so that a server that watches the folder never reads a partial file.
 pub fn replace(path: &Path, bytes: &[u8]) -> Result<(), DiskError> {
     Replacement::write(path, bytes)?.apply()
@@ -34,10 +44,7 @@ pub struct Replacement {
 impl Replacement {
     /// Writes the new file.
     pub fn write(path: &Path, bytes: &[u8]) -> Result<Self, DiskError> {
-        let failed = |error| DiskError {
-            path: path.to_owned(),
-            error,
-        };
+        let failed = DiskError::at(path);
         let Some(name) = path.file_name() else {
             return Err(failed(io::Error::new(
                 io::ErrorKind::InvalidInput,
@@ -59,10 +66,7 @@ impl Replacement {
 
     /// Renames the new file to the name of the old file.
     pub fn apply(self) -> Result<(), DiskError> {
-        fs::rename(&self.new, &self.path).map_err(|error| DiskError {
-            path: self.path.clone(),
-            error,
-        })
+        fs::rename(&self.new, &self.path).map_err(DiskError::at(&self.path))
     }
 }
 
@@ -78,10 +82,7 @@ pub fn write_into(folder: &Path, files: &Files) -> Result<(), DiskError> {
     for (name, bytes) in files {
         let path = folder.join(name);
         let parent = path.parent().unwrap_or(folder);
-        fs::create_dir_all(parent).map_err(|error| DiskError {
-            path: parent.to_owned(),
-            error,
-        })?;
+        fs::create_dir_all(parent).map_err(DiskError::at(parent))?;
         replace(&path, bytes)?;
     }
     Ok(())

@@ -138,28 +138,35 @@ impl CoreModule {
     }
 
     fn check(&self, resolve: &Resolve, world: WorldId) -> Result<(), PackError> {
-        let exports = &resolve.worlds[world].exports;
-        let names: Vec<_> = exports
-            .keys()
-            .map(|key| resolve.name_world_key(key))
-            .collect();
+        let names = exported_names(resolve, world);
         if !names.iter().any(|name| can_be_served(name)) {
-            let names = if names.is_empty() {
-                "nothing".into()
-            } else {
-                names.join(", ")
-            };
-            return Err(PackError::Foreign(names));
+            return Err(PackError::Foreign(list(&names)));
         }
-        let missing: Vec<_> = functions(resolve, world)
-            .into_iter()
-            .filter(|name| !self.exports.contains(name))
-            .collect();
+        let missing = self.missing_functions(resolve, world);
         match missing.len() {
             0 => Ok(()),
             _ if self.exports.contains("_start") => Err(PackError::Program),
             _ => Err(PackError::Missing(missing.join(", "))),
         }
+    }
+
+    fn missing_functions(&self, resolve: &Resolve, world: WorldId) -> Vec<String> {
+        let mut required = functions(resolve, world);
+        required.retain(|name| !self.exports.contains(name));
+        required
+    }
+}
+
+fn exported_names(resolve: &Resolve, world: WorldId) -> Vec<String> {
+    let keys = resolve.worlds[world].exports.keys();
+    keys.map(|key| resolve.name_world_key(key)).collect()
+}
+
+fn list(names: &[String]) -> String {
+    if names.is_empty() {
+        "nothing".into()
+    } else {
+        names.join(", ")
     }
 }
 

@@ -83,18 +83,24 @@ pub fn sdk(language: ProjectLanguage) -> Files {
 }
 
 fn check_name(name: &str) -> Result<(), ScaffoldError> {
-    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    let fits = name.starts_with(|c: char| c.is_ascii_lowercase())
-        && name.len() <= MAX_NAME_LENGTH
-        && name.chars().all(plain)
-        && !name.ends_with('-');
     match name {
         "larder" | "larder-dev" | "larder-provider" => {
             Err(ScaffoldError::Reserved(name.to_owned()))
         }
-        _ if fits => Ok(()),
+        _ if is_valid(name) => Ok(()),
         _ => Err(ScaffoldError::Name(name.escape_debug().take(80).collect())),
     }
+}
+
+fn is_valid(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_lowercase())
+        && name.len() <= MAX_NAME_LENGTH
+        && name.chars().all(is_valid_char)
+        && !name.ends_with('-')
+}
+
+fn is_valid_char(c: char) -> bool {
+    c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-'
 }
 
 fn files(language: ProjectLanguage, example: Example, name: &str) -> Result<Files, ScaffoldError> {
@@ -151,10 +157,7 @@ fn files(language: ProjectLanguage, example: Example, name: &str) -> Result<File
 
 /// Writes into a temporary folder and renames it, so that an interrupted run leaves no partial project.
 fn write_project(folder: &Path, files: &Files) -> Result<(), DiskError> {
-    let failed = |error| DiskError {
-        path: folder.to_owned(),
-        error,
-    };
+    let failed = DiskError::at(folder);
     let parent = folder
         .parent()
         .filter(|parent| !parent.as_os_str().is_empty())
@@ -162,7 +165,7 @@ fn write_project(folder: &Path, files: &Files) -> Result<(), DiskError> {
     let new = tempfile::Builder::new()
         .prefix(".larder-new-")
         .tempdir_in(parent)
-        .map_err(failed)?;
+        .map_err(&failed)?;
     let inside = new.path().join("project");
     disk::write_into(&inside, files)?;
     fs::rename(&inside, folder).map_err(failed)

@@ -151,10 +151,7 @@ fn file_change(
 }
 
 fn remove(path: &Path) -> Result<(), DiskError> {
-    fs::remove_file(path).map_err(|error| DiskError {
-        path: path.to_owned(),
-        error,
-    })
+    fs::remove_file(path).map_err(DiskError::at(path))
 }
 
 #[cfg(test)]

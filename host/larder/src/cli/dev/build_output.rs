@@ -162,10 +162,7 @@ impl PluginsFolder {
                 &output.component.bytes,
             )?)
         };
-        match &request {
-            Some(text) => author::replace(&path, text)?,
-            None => self.remove(&path)?,
-        }
+        self.write_request(&path, request.as_deref())?;
         self.grant_request = request;
         if let Some(component) = component {
             component.apply()?;
@@ -174,12 +171,16 @@ impl PluginsFolder {
         Ok(())
     }
 
+    fn write_request(&self, path: &Path, request: Option<&[u8]>) -> Result<(), RebuildError> {
+        match request {
+            Some(text) => Ok(author::replace(path, text)?),
+            None => self.remove(path),
+        }
+    }
+
     /// Removes a NAME.toml that this process wrote. Keeps a file with other content.
     fn remove(&self, path: &Path) -> Result<(), RebuildError> {
-        let failed = |error| author::DiskError {
-            path: path.to_owned(),
-            error,
-        };
+        let failed = author::DiskError::at(path);
         match fs::read(path) {
             Ok(text) if Some(&text) == self.grant_request.as_ref() => {
                 Ok(fs::remove_file(path).map_err(failed)?)

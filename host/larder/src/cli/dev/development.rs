@@ -124,10 +124,7 @@ impl DevelopmentBuilder {
         self.needs_new = false;
         let path = &self.settings.component;
         let folder = path.parent().unwrap_or(path);
-        fs::create_dir_all(folder).map_err(|error| DiskError {
-            path: folder.to_owned(),
-            error,
-        })?;
+        fs::create_dir_all(folder).map_err(DiskError::at(folder))?;
         build::run(project, &self.settings.build).await?;
         let component = Component::read(path)?;
         self.built = Some((self.base.clone(), component.clone()));
@@ -189,12 +186,9 @@ impl DevelopmentBuilder {
 
 /// Copies a file. A file that was removed in the meantime is not copied.
 fn copy(from: &Path, to: &Path) -> Result<(), RebuildError> {
-    let failed = |error| DiskError {
-        path: to.to_owned(),
-        error,
-    };
+    let failed = DiskError::at(to);
     if let Some(parent) = to.parent() {
-        fs::create_dir_all(parent).map_err(failed)?;
+        fs::create_dir_all(parent).map_err(&failed)?;
     }
     match fs::copy(from, to) {
         Ok(_) => Ok(()),
