@@ -44,12 +44,13 @@ use self::teams::RunningTeams;
 use self::without_replicas as replicas;
 use larder_admin::TeamView;
 use larder_config::{self as config, Config};
-use larder_core::catalog::Reader;
+use larder_core::catalog::{Offer, Reader};
 use larder_core::reconcile::StartLimits;
 use larder_mcp::{Endpoint, Listener};
 use larder_runtime::drain::{Drain, DrainGuard, SupervisedTask};
 use larder_runtime::health::{Health, Impact};
 
+pub(crate) use admin_listener::bind_explicit_admin;
 use admin_listener::for_command;
 pub use admin_listener::{IfInUse, bind_admin};
 pub use error::{RunError, bind};
@@ -160,16 +161,9 @@ impl App {
         log_hook: LogHook,
     ) -> Result<Self, RunError> {
         huge_pages::disable();
-        for warning in &config.warnings {
-            tracing::warn!("{}", warning.in_file(config.file.as_deref()));
-        }
-        let total = if config.teams.len() > 1 {
-            TEAMS_START_TIMEOUT
-        } else {
-            START_TIMEOUT
-        };
+        log_warnings(&config);
         let limits = StartLimits {
-            total,
+            total: start_timeout(&config),
             own_calls: OWN_CALLS_TIMEOUT,
             ready: config.ready_timeout,
         };
@@ -203,20 +197,21 @@ impl App {
     /// Starts the tasks of a server, including the SIGHUP handler, which triggers a scan and a reload.
     fn start_server_tasks(&mut self) {
         fd_limit::raise();
-        if !self.stops_on_hangup {
-            let hangup_signals = self
-                .hangup_signals
-                .take()
-                .unwrap_or_else(HangupSignals::new);
-            let reloader = self.reloader.clone();
-            let handler = hangup_signals.handle(move || reloader.trigger(), self.drain.clone());
-            self.drain.supervise(
-                SupervisedTask::new("handler of SIGHUP", Impact::OperatorOnly),
-                handler,
-            );
-        }
+        self.handle_hangups();
         self.start_updates();
         self.keep_running("watchdog of the service manager", service_manager::watch);
+    }
+
+    fn handle_hangups(&mut self) {
+        if self.stops_on_hangup {
+            return;
+        }
+        let signals = self.hangup_signals.take();
+        let signals = signals.unwrap_or_else(HangupSignals::new);
+        let reloader = self.reloader.clone();
+        let handler = signals.handle(move || reloader.trigger(), self.drain.clone());
+        let task = SupervisedTask::new("handler of SIGHUP", Impact::OperatorOnly);
+        self.drain.supervise(task, handler);
     }
 
     /// Runs a task of the server until shutdown.
@@ -264,6 +259,15 @@ impl App {
             .collect()
     }
 
+    /// Returns what the providers of all teams offer.
+    fn offers(&self) -> Vec<Arc<Offer>> {
+        let mut offers = Vec::new();
+        for catalog in self.catalogs() {
+            offers.extend_from_slice(catalog.snapshot().offers());
+        }
+        offers
+    }
+
     /// Returns a view of the served catalogs that stays current.
     pub fn view(&self) -> View {
         View(self.teams.views())
@@ -277,6 +281,21 @@ impl App {
         self.drain
             .spawn(async move { endpoint.serve_stdio(input, output).await });
         near
+    }
+}
+
+fn log_warnings(config: &Config) {
+    for warning in &config.warnings {
+        tracing::warn!("{}", warning.in_file(config.file.as_deref()));
+    }
+}
+
+/// Returns how long the start may wait for components to load.
+fn start_timeout(config: &Config) -> Duration {
+    if config.teams.len() > 1 {
+        TEAMS_START_TIMEOUT
+    } else {
+        START_TIMEOUT
     }
 }
 

@@ -64,3 +64,15 @@ pub async fn bind_admin(
         }
     }
 }
+
+/// Binds the admin address if it is configured. The default address is for a server over HTTP.
+pub(crate) async fn bind_explicit_admin(
+    config: &admin::Config,
+    if_in_use: IfInUse,
+) -> Result<Option<Listener>, RunError> {
+    if config.is_explicit {
+        bind_admin(config, if_in_use).await
+    } else {
+        Ok(None)
+    }
+}

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::task::JoinError;
 
 use larder_core::source::{FolderWatcher, SETTLE_TIME};
 use larder_runtime::drain::Drain;
@@ -58,6 +59,15 @@ struct CheckOutcome {
     result: Option<Result<(), String>>,
 }
 
+impl CheckOutcome {
+    fn without_reload(next_check: Duration) -> Self {
+        Self {
+            next_check,
+            result: None,
+        }
+    }
+}
+
 /// The fingerprint of the file, and the fingerprints of the files that it names.
 type Fingerprints = (Option<FileFingerprint>, SecretFiles);
 
@@ -95,27 +105,16 @@ impl WatchedFile {
                 () = drain.stopping() => return,
                 checked = check => checked,
             };
-            let CheckOutcome { next_check, result } =
-                match checked.map_err(tokio::task::JoinError::try_into_panic) {
-                    Ok((returned, checked)) => {
-                        watcher = returned;
-                        checked
-                    }
-                    // The watcher was moved into the check that panicked, so this task panics too, and is started
-                    // again.
-                    Err(Ok(panic)) => resume_unwind(panic),
-                    // The runtime is shutting down.
-                    Err(Err(_)) => return,
-                };
-            if let Some(result) = result {
-                // A request whose client is gone needs no answer.
-                waiting
-                    .drain(..)
-                    .for_each(|request| _ = request.send(result.clone()));
+            let Some((returned, outcome)) = check_result(checked) else {
+                return;
+            };
+            watcher = returned;
+            if let Some(result) = outcome.result {
+                answer(&mut waiting, &result);
             }
             let next_cause = tokio::select! {
                 () = drain.stopping() => return,
-                () = tokio::time::sleep(next_check) => Cause::Interval,
+                () = tokio::time::sleep(outcome.next_check) => Cause::Interval,
                 Some(request) = requests.recv() => {
                     waiting.push(request);
                     Cause::Request
@@ -131,6 +130,23 @@ impl WatchedFile {
                 Cause::Request
             };
         }
+    }
+}
+
+/// Returns the result of a check. `None` if the runtime is shutting down.
+fn check_result<T>(check: Result<T, JoinError>) -> Option<T> {
+    match check.map_err(JoinError::try_into_panic) {
+        Ok(result) => Some(result),
+        // The watcher was moved into the check that panicked, so this task panics too, and is started again.
+        Err(Ok(panic)) => resume_unwind(panic),
+        Err(Err(_)) => None,
+    }
+}
+
+fn answer(requests: &mut Vec<ReloadRequest>, result: &Result<(), String>) {
+    for request in requests.drain(..) {
+        // A request whose client is gone needs no answer.
+        _ = request.send(result.clone());
     }
 }
 
@@ -152,23 +168,13 @@ impl FileWatcher {
         if let Some(watch) = &mut self.watch {
             return watch.rewatch();
         }
-        // The parent of a bare file name is empty and means the working directory.
-        let folder = self
-            .file
-            .path
-            .parent()
-            .filter(|folder| !folder.as_os_str().is_empty());
-        let folder = folder.map_or_else(|| PathBuf::from("."), ToOwned::to_owned);
+        let folder = folder_of(&self.file.path);
         self.watch = Some(FolderWatcher::new([folder], self.file.wake.clone()));
     }
 
     /// Checks the file and returns the delay until the next check. A file that is still being written may already be
     /// valid, so the action waits until the file has not changed for `SETTLE_TIME`.
     fn check(&mut self, cause: Cause, action: &dyn Fn() -> Result<(), String>) -> CheckOutcome {
-        let wait = |next_check| CheckOutcome {
-            next_check,
-            result: None,
-        };
         // The watch is started before the check, so that a change in between is not missed.
         self.arm_watch();
         let applied = (self.file.applied, (self.file.named_files)());
@@ -177,25 +183,35 @@ impl FileWatcher {
         let now = Instant::now();
         if latest == applied && cause != Cause::Request {
             self.succeed();
-            return wait(self.file.scan_interval);
+            return CheckOutcome::without_reload(self.file.scan_interval);
         }
-        if latest != self.latest.0 {
-            self.latest = (latest, now);
-            self.next_try = now;
-            self.retry_delay = FIRST_RETRY_DELAY;
-        }
-        let unchanged_for = self.latest.1.elapsed();
-        if unchanged_for < SETTLE_TIME {
-            return wait(SETTLE_TIME - unchanged_for);
-        }
-        if cause == Cause::Interval && self.next_try > now {
-            return wait(self.file.scan_interval);
+        self.set_latest(latest, now);
+        if let Some(delay) = self.delay(cause, now) {
+            return CheckOutcome::without_reload(delay);
         }
         let result = self.apply(fingerprint, action);
         CheckOutcome {
             next_check: self.file.scan_interval,
             result: Some(result),
         }
+    }
+
+    fn set_latest(&mut self, latest: Fingerprints, now: Instant) {
+        if latest != self.latest.0 {
+            self.latest = (latest, now);
+            self.next_try = now;
+            self.retry_delay = FIRST_RETRY_DELAY;
+        }
+    }
+
+    /// Returns how long the reload has to wait. `None` if it need not wait.
+    fn delay(&self, cause: Cause, now: Instant) -> Option<Duration> {
+        let unchanged_for = self.latest.1.elapsed();
+        if unchanged_for < SETTLE_TIME {
+            return Some(SETTLE_TIME - unchanged_for);
+        }
+        let is_too_early = cause == Cause::Interval && self.next_try > now;
+        is_too_early.then_some(self.file.scan_interval)
     }
 
     /// Runs the action for the file with this fingerprint.
@@ -247,6 +263,12 @@ impl FileWatcher {
             self.failure = Some(failure);
         }
     }
+}
+
+fn folder_of(file: &Path) -> PathBuf {
+    // The parent of a bare file name is empty and means the working directory.
+    let folder = file.parent().filter(|path| !path.as_os_str().is_empty());
+    folder.unwrap_or(Path::new(".")).to_owned()
 }
 
 /// Returns the current fingerprints of a file and of the files that it names.

@@ -7,16 +7,9 @@ impl App {
     /// Returns the providers whose guests have misbehaved since the last call of this method, each with the end of the
     /// stderr of the last such guest.
     pub fn take_guest_stderr(&self) -> Vec<(String, String)> {
-        let snapshots = self
-            .catalogs()
-            .into_iter()
-            .map(|catalog| catalog.snapshot());
-        let each = snapshots.flat_map(|catalog| {
-            let offers = catalog.offers().iter();
-            offers
-                .map(|offer| (offer.name().to_string(), offer.provider.take_last_stderr()))
-                .collect::<Vec<_>>()
-        });
+        let offers = self.offers().into_iter();
+        let each =
+            offers.map(|offer| (offer.name().to_string(), offer.provider.take_last_stderr()));
         each.filter(|(_, stderr)| !stderr.is_empty()).collect()
     }
 
@@ -31,17 +24,9 @@ impl App {
 
     /// Takes what was last omitted or changed in a response, in a server with a single component.
     pub(crate) fn take_last_notes(&self) -> Vec<String> {
-        let snapshots = self
-            .catalogs()
-            .into_iter()
-            .map(|catalog| catalog.snapshot());
-        let each = snapshots.flat_map(|catalog| {
-            catalog
-                .offers()
-                .iter()
-                .flat_map(|offer| offer.provider.take_last_notes())
-                .collect::<Vec<_>>()
-        });
-        each.collect()
+        let offers = self.offers().into_iter();
+        offers
+            .flat_map(|offer| offer.provider.take_last_notes())
+            .collect()
     }
 }

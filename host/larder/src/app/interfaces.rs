@@ -107,15 +107,8 @@ pub struct Setting {
 impl App {
     /// Returns the optional interfaces of the first provider that is served. Calls its guests, without a caller.
     pub async fn interfaces(&self) -> Interfaces {
-        let offers = self
-            .catalogs()
-            .into_iter()
-            .map(|catalog| catalog.snapshot());
-        let first = offers
-            .filter_map(|catalog| catalog.offers().first().cloned())
-            .next();
-        match first {
-            Some(offer) => Interfaces::of(&offer).await,
+        match self.offers().first() {
+            Some(offer) => Interfaces::of(offer).await,
             None => Interfaces::default(),
         }
     }
@@ -152,11 +145,9 @@ impl Interfaces {
     ) -> Option<Vec<U>> {
         match list {
             Ok(list) => {
-                let omitted = list
-                    .omitted
-                    .iter()
-                    .map(|why| format!("{what}: omitted or changed: {why}"));
-                self.interface_problems.extend(omitted);
+                let omitted = list.omitted.iter();
+                self.interface_problems
+                    .extend(omitted.map(|why| format!("{what}: omitted or changed: {why}")));
                 Some(list.items.into_iter().map(convert).collect())
             }
             Err(error) => {
@@ -179,6 +170,19 @@ impl Tool {
             hints,
             ..
         } = tool;
+        Self {
+            name: name.to_string(),
+            title,
+            description,
+            input_schema,
+            output_schema,
+            hints: Hints::of(hints),
+        }
+    }
+}
+
+impl Hints {
+    fn of(hints: tool::Hints) -> Self {
         let tool::Hints {
             read_only,
             destructive,
@@ -186,20 +190,12 @@ impl Tool {
             open_world,
             long_running,
         } = hints;
-        let hints = Hints {
+        Self {
             read_only,
             destructive,
             idempotent,
             open_world,
             long_running,
-        };
-        Self {
-            name: name.to_string(),
-            title,
-            description,
-            input_schema,
-            output_schema,
-            hints,
         }
     }
 }
@@ -213,22 +209,28 @@ impl Prompt {
             arguments,
             ..
         } = prompt;
-        let argument = |prompt::Argument {
-                            name,
-                            title,
-                            description,
-                            required,
-                        }| Argument {
-            name,
-            title,
-            description,
-            required,
-        };
         Self {
             name,
             title,
             description,
-            arguments: arguments.into_iter().map(argument).collect(),
+            arguments: arguments.into_iter().map(Argument::of).collect(),
+        }
+    }
+}
+
+impl Argument {
+    fn of(argument: prompt::Argument) -> Self {
+        let prompt::Argument {
+            name,
+            title,
+            description,
+            required,
+        } = argument;
+        Self {
+            name,
+            title,
+            description,
+            required,
         }
     }
 }

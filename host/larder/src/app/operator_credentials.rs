@@ -35,12 +35,15 @@ pub(super) fn operator_credentials(
     config: &Config,
     authenticator: &Authenticator,
 ) -> Arc<dyn EndpointCredentials> {
-    let is_tcp = matches!(config.endpoint.listen, ListenAddress::Tcp(_));
-    let is_over_tcp = is_tcp && !config.is_over_stdio;
     Arc::new(Credentials {
         authenticator: authenticator.clone(),
-        is_over_tcp,
+        is_over_tcp: is_over_tcp(config),
     })
+}
+
+fn is_over_tcp(config: &Config) -> bool {
+    let is_tcp = matches!(config.endpoint.listen, ListenAddress::Tcp(_));
+    is_tcp && !config.is_over_stdio
 }
 
 impl EndpointCredentials for Credentials {

@@ -9,8 +9,9 @@ use tokio::sync::{Notify, mpsc, oneshot, watch};
 
 use super::critical_tasks::CriticalTasks;
 use super::file_watcher::{ReloadRequest, WatchedFile};
+use super::team::Team;
 use super::team_collisions;
-use super::teams::{RunningTeams, TeamChanges};
+use super::teams::{RunningTeam, RunningTeams, TeamChanges};
 use larder_admin::ReloadReport;
 use larder_config::{self as config, Config, ConfigReload, SecretFiles};
 use larder_core::audit::{AuditEvent, AuditLog};
@@ -18,6 +19,7 @@ use larder_core::gateway::Gateway;
 use larder_core::telemetry::Telemetry;
 use larder_mcp::Endpoint;
 use larder_mcp::auth::Authenticator;
+use larder_model::name::TeamName;
 use larder_model::policy::CredentialStore;
 use larder_runtime::drain::{Drain, SupervisedTask};
 use larder_runtime::health::{Health, Impact};
@@ -170,16 +172,12 @@ impl Reloader {
         let Some(path) = running.file.clone() else {
             return;
         };
-        let intervals = running
-            .teams
-            .values()
-            .map(|team| team.reconcile.scan_interval);
         let file = WatchedFile {
             section,
             path,
             applied: running.fingerprint,
             named_files,
-            scan_interval: intervals.min().unwrap_or_default(),
+            scan_interval: shortest_scan_interval(&running),
             health: self.parts.health.clone(),
             wake: watcher.wake.clone(),
         };
@@ -263,13 +261,7 @@ impl Reloader {
             config,
             needs_restart,
         } = before.reload().map_err(|error| error.to_string())?;
-        for warning in config
-            .warnings
-            .iter()
-            .filter(|warning| !before.warnings.contains(warning))
-        {
-            tracing::warn!("{}", warning.in_file(config.file.as_deref()));
-        }
+        log_new_warnings(&config, &before);
         self.apply(&config);
         self.running.send_replace(config);
         let reported = self.needs_restart.send_replace(needs_restart.clone());
@@ -306,14 +298,37 @@ impl Reloader {
     /// Starts the tasks of new teams, and stops the tasks of removed teams.
     fn finish_changes(&self, changes: TeamChanges) {
         for team in changes.added {
-            tracing::info!(team = %team.reader.team(), "team added");
-            team.start_updates(&self.parts.critical_tasks);
+            self.start_team(team);
         }
         for (name, team) in changes.removed {
-            tracing::info!(team = %name, "team removed");
-            self.parts
-                .drain
-                .spawn(async move { team.remove(REMOVAL_GRACE).await });
+            self.stop_team(&name, team);
+        }
+    }
+
+    fn start_team(&self, team: Team) {
+        tracing::info!(team = %team.reader.team(), "team added");
+        team.start_updates(&self.parts.critical_tasks);
+    }
+
+    fn stop_team(&self, name: &TeamName, team: RunningTeam) {
+        tracing::info!(team = %name, "team removed");
+        self.parts
+            .drain
+            .spawn(async move { team.remove(REMOVAL_GRACE).await });
+    }
+}
+
+fn shortest_scan_interval(config: &Config) -> Duration {
+    let teams = config.teams.values();
+    let intervals = teams.map(|team| team.reconcile.scan_interval);
+    intervals.min().unwrap_or_default()
+}
+
+/// Logs the warnings that the configuration before did not have.
+fn log_new_warnings(config: &Config, before: &Config) {
+    for warning in &config.warnings {
+        if !before.warnings.contains(warning) {
+            tracing::warn!("{}", warning.in_file(config.file.as_deref()));
         }
     }
 }

@@ -47,10 +47,8 @@ impl App {
         serving: impl Future<Output = io::Result<()>> + Send + 'static,
     ) -> Result<(), RunError> {
         self.start_server_tasks();
-        let mut shutdown_signals = self
-            .shutdown_signals
-            .take()
-            .unwrap_or_else(ShutdownSignals::new);
+        let shutdown_signals = self.shutdown_signals.take();
+        let mut shutdown_signals = shutdown_signals.unwrap_or_else(ShutdownSignals::new);
         let mut serving = self.drain.spawn(serving);
         let mut panicked = false;
         let ended = tokio::select! {
@@ -73,14 +71,18 @@ impl App {
                 self.drain.finish(Duration::ZERO).await;
             }
         }
-        if !self.log_drain.finish(FLUSH_TIMEOUT).await {
-            tracing::error!("could not write the last audit log entries or traces in time");
-        }
+        self.flush_logs().await;
         self.admin_drain.finish(ADMIN_TIMEOUT).await;
         match ended {
             Some(ended) => serving_result(ended),
             None if panicked => Err(RunError::CriticalTaskPanicked),
             None => Ok(()),
+        }
+    }
+
+    async fn flush_logs(&self) {
+        if !self.log_drain.finish(FLUSH_TIMEOUT).await {
+            tracing::error!("could not write the last audit log entries or traces in time");
         }
     }
 }

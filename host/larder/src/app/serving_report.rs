@@ -111,16 +111,10 @@ impl ServingReport {
     }
 
     fn add_skills(&mut self, team: Option<&str>, skills: &TeamSkills) {
-        let own = self.providers.iter_mut();
-        for provider in own.filter(|provider| provider.team.as_deref() == team) {
-            let name = ProviderName::parse(&provider.name).ok();
-            let Some(skills) = name.and_then(|name| skills.of(&name)) else {
-                continue;
-            };
-            let uris = skills.skills().iter().map(|skill| skill.uri().to_string());
-            provider.skills = uris.collect();
-            let problems = skills.problems().iter();
-            provider.skill_problems = problems.map(ToString::to_string).collect();
+        for provider in &mut self.providers {
+            if provider.team.as_deref() == team {
+                provider.add_skills(skills);
+            }
         }
     }
 
@@ -159,28 +153,10 @@ impl Provider {
             summary: offer.summary.clone(),
             instructions: offer.instructions.clone(),
             claims: offer.claims.iter().map(ToString::to_string).collect(),
-            resources: offer
-                .entries
-                .iter()
-                .map(|entry| entry.uri.to_string())
-                .collect(),
-            templates: offer
-                .templates
-                .iter()
-                .map(|template| template.uri_template.as_str().to_owned())
-                .collect(),
-            tools: offer
-                .definitions
-                .tools
-                .iter()
-                .map(|tool| tool.name.to_string())
-                .collect(),
-            prompts: offer
-                .definitions
-                .prompts
-                .iter()
-                .map(|prompt| prompt.name.clone())
-                .collect(),
+            resources: uris(offer),
+            templates: templates(offer),
+            tools: tool_names(offer),
+            prompts: prompt_names(offer),
             skills: Vec::new(),
             skill_problems: Vec::new(),
             ungranted: ungranted(offer),
@@ -188,9 +164,7 @@ impl Provider {
             omitted: offer.omitted.clone(),
             setting_problems: setting_problems(offer, false),
             setting_warnings: setting_problems(offer, true),
-            has_no_content: offer.entries.is_empty()
-                && offer.templates.is_empty()
-                && !(offer.provider.interfaces().tools || offer.provider.interfaces().prompts),
+            has_no_content: has_no_content(offer),
             grant: offer.provider.grant().clone(),
         }
     }
@@ -200,25 +174,42 @@ impl Provider {
         full_name(self.team.as_deref(), &self.name)
     }
 
+    fn add_skills(&mut self, skills: &TeamSkills) {
+        let name = ProviderName::parse(&self.name).ok();
+        let Some(skills) = name.and_then(|name| skills.of(&name)) else {
+            return;
+        };
+        let uris = skills.skills().iter().map(|skill| skill.uri().to_string());
+        self.skills = uris.collect();
+        let problems = skills.problems().iter();
+        self.skill_problems = problems.map(ToString::to_string).collect();
+    }
+
     /// Summarizes what the provider offers: `12 resources, 1 template, 3 tools`. If it lists no resources, its claims.
     pub fn counts(&self) -> String {
         let more = if self.has_more { "+" } else { "" };
         let resources = quantity(self.resources.len(), more, "resource");
-        let others = match (self.templates.len(), self.claims.len()) {
-            (0, claims) if self.resources.is_empty() => (claims, "claim"),
-            (templates, _) => (templates, "template"),
-        };
-        let others = [
-            others,
-            (self.tools.len(), "tool"),
-            (self.prompts.len(), "prompt"),
-            (self.skills.len(), "skill"),
-        ]
-        .into_iter();
+        let others = self.other_counts().into_iter();
         let others = others
             .filter(|(count, _)| *count > 0)
             .map(|(count, noun)| format!(", {}", quantity(count, "", noun)));
         std::iter::once(resources).chain(others).collect()
+    }
+
+    fn other_counts(&self) -> [(usize, &'static str); 4] {
+        [
+            self.template_or_claim_count(),
+            (self.tools.len(), "tool"),
+            (self.prompts.len(), "prompt"),
+            (self.skills.len(), "skill"),
+        ]
+    }
+
+    fn template_or_claim_count(&self) -> (usize, &'static str) {
+        if self.resources.is_empty() && self.templates.is_empty() {
+            return (self.claims.len(), "claim");
+        }
+        (self.templates.len(), "template")
     }
 }
 
@@ -227,6 +218,33 @@ impl RejectedComponent {
     pub fn full_name(&self) -> String {
         full_name(self.team.as_deref(), &self.file)
     }
+}
+
+fn uris(offer: &Offer) -> Vec<String> {
+    let entries = offer.entries.iter();
+    entries.map(|entry| entry.uri.to_string()).collect()
+}
+
+fn templates(offer: &Offer) -> Vec<String> {
+    let templates = offer.templates.iter();
+    templates
+        .map(|template| template.uri_template.as_str().to_owned())
+        .collect()
+}
+
+fn tool_names(offer: &Offer) -> Vec<String> {
+    let tools = offer.definitions.tools.iter();
+    tools.map(|tool| tool.name.to_string()).collect()
+}
+
+fn prompt_names(offer: &Offer) -> Vec<String> {
+    let prompts = offer.definitions.prompts.iter();
+    prompts.map(|prompt| prompt.name.clone()).collect()
+}
+
+fn has_no_content(offer: &Offer) -> bool {
+    let exported = offer.provider.interfaces();
+    offer.entries.is_empty() && offer.templates.is_empty() && !(exported.tools || exported.prompts)
 }
 
 /// Returns the grants without which exported interfaces have no effect.

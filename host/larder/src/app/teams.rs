@@ -74,12 +74,7 @@ impl RunningTeams {
         };
         for (name, config) in configs {
             match teams.get(name) {
-                Some(team) => {
-                    team.builtin.update(config.builtin.clone());
-                    team.registry.update(config.registry.clone());
-                    team.set_quota(config.quota);
-                    team.config_handle.update(config.reconcile.clone());
-                }
+                Some(team) => team.update(config),
                 None => {
                     let team = Team::new(config.clone(), &self.services);
                     teams.insert(name.clone(), RunningTeam::new(config, &team));
@@ -136,6 +131,13 @@ impl RunningTeams {
 }
 
 impl RunningTeam {
+    fn update(&self, new: &config::Team) {
+        self.builtin.update(new.builtin.clone());
+        self.registry.update(new.registry.clone());
+        self.set_quota(new.quota);
+        self.config_handle.update(new.reconcile.clone());
+    }
+
     fn set_quota(&self, quota: Option<Quota>) {
         let (Some(usage), Some(quota)) = (&self.quota_usage, quota) else {
             return;

@@ -104,11 +104,7 @@ pub(super) async fn serve_stdio(
 ) -> Result<(), CommandError> {
     let format = config.log.format;
     // The default admin address is for the HTTP server, because a client may start several stdio servers.
-    let admin = if config.admin.is_explicit {
-        app::bind_admin(&config.admin, IfInUse::Warn).await?
-    } else {
-        None
-    };
+    let admin = app::bind_explicit_admin(&config.admin, IfInUse::Warn).await?;
     let app = App::build_server(config, admin, process_log.hook()).await?;
     process_log.start_reports(&app);
     announce("stdin and stdout", &app.served(), &app.problems(), format);

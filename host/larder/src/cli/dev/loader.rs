@@ -18,7 +18,7 @@ use crate::cli::out;
 use larder_config::{self as config, Config, Overrides, Project};
 use larder_core::reconcile::{self, Approvals};
 use larder_mcp::Listener;
-use larder_model::name::Digest;
+use larder_model::name::{Digest, ProviderName};
 use larder_model::policy::{Access, ApprovalMode, Ceiling, Dir};
 
 /// How long to wait for the server to load a component. The compilation of the largest components takes ten seconds.
@@ -94,19 +94,10 @@ impl Loader {
         let requested = fs::read_to_string(project.folder.join(format!("{}.toml", project.name)));
         let mut dirs = Vec::new();
         for team in self.config.teams.values().map(|team| &team.reconcile) {
-            dirs.extend(
-                team.providers
-                    .get(&project.name)
-                    .unwrap_or(&team.default)
-                    .grant
-                    .dirs
-                    .clone(),
-            );
-            // An invalid request is reported when the component is loaded.
-            let request = requested.as_ref().ok();
-            let request =
-                request.and_then(|text| (team.parse_grant_request)(text, &team.relative_to).ok());
-            dirs.extend(request.into_iter().flat_map(|request| request.dirs));
+            dirs.extend(granted_dirs(team, &project.name));
+            if let Ok(text) = &requested {
+                dirs.extend(requested_dirs(team, text));
+            }
         }
         dirs.into_iter()
             .filter(|dir| dir.access == Access::Write)
@@ -127,11 +118,7 @@ impl Loader {
             .values_mut()
             .for_each(|team| team.plugins = served.folder().to_owned());
         let listener = app::bind(&config.endpoint.listen).await?;
-        let admin = if config.admin.is_explicit {
-            app::bind_admin(&config.admin, IfInUse::Fail).await?
-        } else {
-            None
-        };
+        let admin = app::bind_explicit_admin(&config.admin, IfInUse::Fail).await?;
         if let Some(address) = admin.as_ref().and_then(|admin| admin.address().ok()) {
             out::note(&format!("larder: admin address {}", address.url("")));
         }
@@ -156,11 +143,7 @@ impl Loader {
         phases: &mut Phases,
     ) -> Result<Provider, RebuildError> {
         let built = output.digest();
-        let step = if self.compiled == Some(built) {
-            "test"
-        } else {
-            "compile and test"
-        };
+        let step = self.test_step(built);
         let is_valid = grant_request_check(&self.config);
         self.trial.write(output, &is_valid)?;
         let digest = built.to_string();
@@ -181,6 +164,14 @@ impl Loader {
         Ok(tested)
     }
 
+    fn test_step(&self, built: Digest) -> &'static str {
+        if self.compiled == Some(built) {
+            "test"
+        } else {
+            "compile and test"
+        }
+    }
+
     /// Loads the component in the temporary server.
     async fn test(&self, digest: &str) -> Result<Provider, RebuildError> {
         let app = App::build(self.config.clone()).await?;
@@ -196,6 +187,17 @@ impl Loader {
             }
         })
     }
+}
+
+fn granted_dirs(team: &reconcile::Config, name: &ProviderName) -> Vec<Dir> {
+    let provider = team.providers.get(name).unwrap_or(&team.default);
+    provider.grant.dirs.clone()
+}
+
+fn requested_dirs(team: &reconcile::Config, text: &str) -> Vec<Dir> {
+    // An invalid request is reported when the component is loaded.
+    let request = (team.parse_grant_request)(text, &team.relative_to);
+    request.map(|request| request.dirs).unwrap_or_default()
 }
 
 fn plugins_folder(temp: &TempDir, name: &str) -> Result<PluginsFolder, CommandError> {
@@ -242,10 +244,8 @@ fn configuration(
     temp: &Path,
 ) -> Result<(Config, ProcessLog), CommandError> {
     let plugins = trial.folder();
-    let project_config =
-        || Some(project.folder.join(config::DEFAULT_FILE)).filter(|path| path.exists());
     let overrides = Overrides {
-        config: overrides.config.or_else(project_config),
+        config: overrides.config.or_else(|| project_config(project)),
         plugins: Some(plugins.to_owned()),
         ..overrides
     };
@@ -267,11 +267,21 @@ fn configuration(
     config.sandbox.log_each_fault = true;
     // The configuration has no file, because a reload would undo these changes.
     config.file = None;
+    let process_log = start_log(&config);
+    Ok((config, process_log))
+}
+
+fn project_config(project: &Project) -> Option<PathBuf> {
+    let file = project.folder.join(config::DEFAULT_FILE);
+    file.exists().then_some(file)
+}
+
+fn start_log(config: &Config) -> ProcessLog {
     let mut log = config.log.clone();
     if log.filter == "info" {
         log.filter = LOG_FILTER.to_owned();
     }
-    Ok((config, log::start(&log)))
+    log::start(&log)
 }
 
 /// Running the build gives the project more access than any grant does.
