@@ -82,16 +82,11 @@ struct Findings {
 
 impl Check {
     pub(super) async fn run(self) -> Result<Outcome, CommandError> {
-        if let Some(file) = self.file {
-            return component::check(&file, self.config, self.team, self.json).await;
+        if let Some(file) = &self.file {
+            return component::check(file, self.config, self.team, self.json).await;
         }
-        let overrides = Overrides {
-            config: self.config.clone(),
-            plugins: self.plugins,
-            team: self.team.team,
-            ..Overrides::default()
-        };
-        let config = match config::load(&overrides).and_then(Config::require_plugins_folders) {
+        let loaded = config::load(&self.overrides());
+        let config = match loaded.and_then(Config::require_plugins_folders) {
             Ok(config) => state_folder::of_server(config, AdminArgs::of_config(self.config)).await,
             Err(error) => Err(error),
         };
@@ -105,6 +100,15 @@ impl Check {
             findings.print()?
         }
         Ok(findings.outcome())
+    }
+
+    fn overrides(&self) -> Overrides {
+        Overrides {
+            config: self.config.clone(),
+            plugins: self.plugins.clone(),
+            team: self.team.team.clone(),
+            ..Overrides::default()
+        }
     }
 }
 
@@ -137,59 +141,77 @@ async fn examine(
         // Its tests say more about the addresses.
         findings.online = online::examine(&config).await;
     } else {
-        let addresses = addresses::examine(&config);
-        findings.faults.extend(addresses.faults);
-        findings.warnings.extend(addresses.warnings);
+        findings.add_addresses(&config);
     }
-    let teams = config.teams.values();
-    let missing = teams.filter_map(|team| missing_state(team, &config.state_dir));
-    findings.warnings.extend(missing);
+    findings.add_missing_state(&config);
     let app = App::build(config).await?;
     findings.add_served(app.served());
     findings.faults.extend(app.problems());
     app.finish().await;
-    let fails = findings.has_problem() || (is_strict && findings.has_warning());
-    findings.ok = !fails;
+    findings.ok = !findings.fails(is_strict);
     Ok(findings)
 }
 
 impl Findings {
     fn add_configuration(&mut self, config: &Config) {
+        self.add_access(config);
+        self.add_sockets(config);
+        self.faults
+            .extend(config.teams.values().flat_map(unused_sections));
+        self.add_warnings(config);
+    }
+
+    fn add_access(&mut self, config: &Config) {
         let no_access = no_access(config);
         self.is_invalid = no_access.is_some();
         self.faults.extend(no_access);
+    }
+
+    fn add_sockets(&mut self, config: &Config) {
         let sockets = addresses::sockets(config).into_iter();
         self.faults
             .extend(sockets.filter_map(|(_, listen, _)| no_socket_folder(listen)));
-        self.faults
-            .extend(config.teams.values().flat_map(unused_sections));
-        // The file is named as in errors.
-        let file = config.overrides.config.clone();
-        let file = file.unwrap_or_else(|| config::DEFAULT_FILE.into());
+    }
+
+    fn add_warnings(&mut self, config: &Config) {
+        let file = file_in_errors(config);
         let warnings = config.warnings.iter();
         self.warnings
             .extend(warnings.map(|warning| warning.in_file(Some(&file))));
     }
 
+    fn add_addresses(&mut self, config: &Config) {
+        let addresses = addresses::examine(config);
+        self.faults.extend(addresses.faults);
+        self.warnings.extend(addresses.warnings);
+    }
+
+    fn add_missing_state(&mut self, config: &Config) {
+        let teams = config.teams.values();
+        let missing = teams.filter_map(|team| missing_state(team, &config.state_dir));
+        self.warnings.extend(missing);
+    }
+
     fn add_served(&mut self, served: ServingReport) {
-        let providers = served.providers.iter();
-        let empty = providers.filter(|provider| provider.has_no_content);
+        let empty = served
+            .providers
+            .iter()
+            .filter(|provider| provider.has_no_content);
         self.warnings.extend(empty.map(no_content));
         self.served = served;
     }
 
+    fn fails(&self, is_strict: bool) -> bool {
+        self.has_problem() || (is_strict && self.has_warning())
+    }
+
     fn has_problem(&self) -> bool {
-        let has_problem = |provider: &Provider| {
-            !provider.omitted.is_empty()
-                || !provider.setting_problems.is_empty()
-                || !provider.skill_problems.is_empty()
-        };
         let has_failed = |check: &OnlineCheck| check.outcome == OnlineOutcome::Failed;
         !self.faults.is_empty()
             || !self.served.rejected.is_empty()
             || !self.served.collisions.is_empty()
             || !self.grants.iter().all(GrantReport::is_fine)
-            || self.served.providers.iter().any(has_problem)
+            || self.served.providers.iter().any(is_faulty)
             || self.online.iter().any(has_failed)
     }
 
@@ -216,6 +238,18 @@ impl Findings {
             Outcome::success_if(self.ok)
         }
     }
+}
+
+/// Returns the name of the configuration file, as errors name it.
+fn file_in_errors(config: &Config) -> PathBuf {
+    let file = config.overrides.config.clone();
+    file.unwrap_or_else(|| config::DEFAULT_FILE.into())
+}
+
+fn is_faulty(provider: &Provider) -> bool {
+    !provider.omitted.is_empty()
+        || !provider.setting_problems.is_empty()
+        || !provider.skill_problems.is_empty()
 }
 
 /// Reports a provider without content, for example a provider that serves files and has no folder.
@@ -253,11 +287,7 @@ fn no_socket_folder(listen: &ListenAddress) -> Option<String> {
 /// Reports `[provider.NAME]` sections without a component. Otherwise a misspelt name would not be found.
 fn unused_sections(team: &Team) -> impl Iterator<Item = String> {
     let plugins = &team.plugins;
-    let section = if team.quota.is_some() {
-        format!("team.{}.provider", team.reconcile.team)
-    } else {
-        "provider".into()
-    };
+    let section = provider_section(team);
     let unused = team
         .reconcile
         .providers
@@ -272,6 +302,14 @@ fn unused_sections(team: &Team) -> impl Iterator<Item = String> {
     })
 }
 
+fn provider_section(team: &Team) -> String {
+    if team.quota.is_some() {
+        format!("team.{}.provider", team.reconcile.team)
+    } else {
+        "provider".into()
+    }
+}
+
 /// Whether the folder has a file of this name, in the same case on each system.
 fn has_file(folder: &Path, name: &str) -> bool {
     let mut entries = fs::read_dir(folder).into_iter().flatten();
@@ -281,25 +319,10 @@ fn has_file(folder: &Path, name: &str) -> bool {
 impl Findings {
     fn print(&self) -> io::Result<()> {
         self.print_providers()?;
-        out::text(
-            &self
-                .grants
-                .iter()
-                .map(GrantReport::show)
-                .collect::<String>(),
-        )?;
-        for check in &self.online {
-            out::note(&sanitize::line(&check.show()));
-        }
-        for fault in &self.faults {
-            out::note(fault);
-        }
-        for warning in self.warnings.iter().chain(&self.secrets_in_guests) {
-            out::note(&format!("warning: {warning}"));
-        }
-        for problem in self.grants.iter().flat_map(GrantReport::problems) {
-            out::note(&problem);
-        }
+        self.print_grants()?;
+        self.note_online();
+        self.note_config();
+        self.note_grants();
         self.note_served();
         if self.ok {
             self.note_success();
@@ -320,6 +343,32 @@ impl Findings {
             ]);
         }
         out::text(&table.show())
+    }
+
+    fn print_grants(&self) -> io::Result<()> {
+        let grants: String = self.grants.iter().map(GrantReport::show).collect();
+        out::text(&grants)
+    }
+
+    fn note_online(&self) {
+        for check in &self.online {
+            out::note(&sanitize::line(&check.show()));
+        }
+    }
+
+    fn note_config(&self) {
+        for fault in &self.faults {
+            out::note(fault);
+        }
+        for warning in self.warnings.iter().chain(&self.secrets_in_guests) {
+            out::note(&format!("warning: {warning}"));
+        }
+    }
+
+    fn note_grants(&self) {
+        for problem in self.grants.iter().flat_map(GrantReport::problems) {
+            out::note(&problem);
+        }
     }
 
     fn note_served(&self) {

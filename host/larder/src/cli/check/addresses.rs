@@ -80,13 +80,15 @@ pub(super) fn find_use(address: SocketAddr) -> AddressUse {
     if UdpSocket::bind((address.ip(), 0)).is_err() {
         return AddressUse::NotHere;
     }
-    let is_in_use =
-        address.port() != 0 && TcpStream::connect_timeout(&reachable(address), TIMEOUT).is_ok();
-    if is_in_use {
+    if is_in_use(address) {
         AddressUse::InUse
     } else {
         AddressUse::Free
     }
+}
+
+fn is_in_use(address: SocketAddr) -> bool {
+    address.port() != 0 && TcpStream::connect_timeout(&reachable(address), TIMEOUT).is_ok()
 }
 
 impl AddressReport {

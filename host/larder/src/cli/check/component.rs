@@ -1,6 +1,7 @@
 //! `larder check FILE.wasm`: checks one component. The component is loaded as a server would load it. It is also
 //! called, because some type mismatches with the contract are found only in calls.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -30,6 +31,24 @@ struct Check {
     /// The end of what the guest wrote to stderr, if the call failed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     stderr: Vec<String>,
+}
+
+impl Findings {
+    fn new(file: &Path, checks: Vec<Check>) -> Self {
+        Self {
+            file: file.display().to_string(),
+            ok: checks.iter().all(|check| check.ok),
+            checks,
+        }
+    }
+
+    fn print(&self, json: bool) -> io::Result<()> {
+        if json {
+            out::json(self)
+        } else {
+            out::text(&show(&self.checks))
+        }
+    }
 }
 
 impl Check {
@@ -75,28 +94,23 @@ pub(super) async fn check(
         ..Overrides::default()
     };
     let is_configured = overrides.config.is_some();
-    let config = if is_configured {
-        load_for_team(&overrides)?
-    } else {
-        config::without_file(folder.path(), &overrides)?
-    };
+    let config = load_config(folder.path(), &overrides)?;
     log::start_quietly(&config.log);
     let app = App::build(config).await?;
     let kind = ComponentKind::of_component(&component);
     let checks = run_checks(&app, kind, is_configured).await;
     app.finish().await;
-    let ok = checks.iter().all(|check| check.ok);
-    let findings = Findings {
-        file: file.display().to_string(),
-        ok,
-        checks,
-    };
-    if json {
-        out::json(&findings)?
-    } else {
-        out::text(&show(&findings.checks))?
-    }
+    let findings = Findings::new(file, checks);
+    findings.print(json)?;
     Ok(Outcome::success_if(findings.ok))
+}
+
+fn load_config(plugins: &Path, overrides: &Overrides) -> Result<Config, ConfigError> {
+    if overrides.config.is_some() {
+        load_for_team(overrides)
+    } else {
+        config::without_file(plugins, overrides)
+    }
 }
 
 /// Loads the configuration with the team that the component is checked for.
@@ -197,18 +211,28 @@ fn check_interfaces(app: &App, interfaces: Interfaces) -> Vec<Check> {
         .into_iter()
         .map(|problem| Check::failed("offers", problem));
     let mut checks: Vec<_> = passed.into_iter().flatten().chain(failed).collect();
-    if let Some(last) = checks.last_mut().filter(|last| !last.ok) {
-        last.stderr = guest_stderr::lines(&app.take_last_stderr());
-    }
+    add_stderr(&mut checks, app);
     checks
 }
 
 fn names(names: impl Iterator<Item = String>) -> String {
-    let names = names.collect::<Vec<_>>().join(", ");
-    if names.is_empty() {
-        "none".into()
+    join_or(names, "none")
+}
+
+/// Returns the words with commas, or `none` without words.
+fn join_or(words: impl Iterator<Item = String>, none: &str) -> String {
+    let text = words.collect::<Vec<_>>().join(", ");
+    if text.is_empty() {
+        none.to_owned()
     } else {
-        names
+        text
+    }
+}
+
+/// Adds the stderr of the guest to the last check, if it failed.
+fn add_stderr(checks: &mut [Check], app: &App) {
+    if let Some(last) = checks.last_mut().filter(|last| !last.ok) {
+        last.stderr = guest_stderr::lines(&app.take_last_stderr());
     }
 }
 
@@ -225,13 +249,9 @@ fn unchecked_settings(provider: &Provider) -> Option<Check> {
 fn description(provider: &Provider) -> String {
     let words = [&provider.title, &provider.version, &provider.summary]
         .into_iter()
-        .flatten();
-    let text = words.map(String::as_str).collect::<Vec<_>>().join(", ");
-    if text.is_empty() {
-        "no title, version or summary".into()
-    } else {
-        text
-    }
+        .flatten()
+        .cloned();
+    join_or(words, "no title, version or summary")
 }
 
 /// Says why no resource was read: no resource is listed, and the URIs of templates and claims are not known here.
@@ -285,24 +305,24 @@ fn summary(contents: &[Content]) -> String {
 
 // This is not a `Table`, because details must not be truncated.
 fn show(checks: &[Check]) -> String {
-    let show = |Check {
-                    name,
-                    ok,
-                    detail,
-                    stderr,
-                }: &Check| {
-        let mut text = format!(
-            "{:<7} {name:<9} {}\n",
-            if *ok { "ok" } else { "FAILED" },
-            sanitize::line(detail)
-        );
-        if !stderr.is_empty() {
+    checks.iter().map(Check::show).collect()
+}
+
+impl Check {
+    fn show(&self) -> String {
+        let mut text = self.line();
+        if !self.stderr.is_empty() {
             text += &format!("        {}\n", guest_stderr::HEADING);
         }
-        for line in stderr {
+        for line in &self.stderr {
             text += &format!("          {line}\n");
         }
         text
-    };
-    checks.iter().map(show).collect()
+    }
+
+    fn line(&self) -> String {
+        let outcome = if self.ok { "ok" } else { "FAILED" };
+        let detail = sanitize::line(&self.detail);
+        format!("{outcome:<7} {:<9} {detail}\n", self.name)
+    }
 }

@@ -1,7 +1,7 @@
 //! The grants of each provider: configured, requested, approved and pending.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
@@ -56,10 +56,8 @@ pub(super) fn of_team(team: &Team) -> Result<Vec<GrantReport>, ApprovalsError> {
             .extend(own.flat_map(|one| one.lines.clone()));
         reports.push(report);
     }
-    Ok(reports
-        .into_iter()
-        .filter(|report| !report.is_empty())
-        .collect())
+    reports.retain(|report| !report.is_empty());
+    Ok(reports)
 }
 
 /// Returns the report of a component in any folder, as if this configuration applied to it.
@@ -67,18 +65,20 @@ pub(in crate::cli) fn of_file(
     config: &Config,
     path: &Path,
 ) -> Result<Option<GrantReport>, ApprovalsError> {
+    let config = Config {
+        relative_to: folder_of(path),
+        ..config.clone()
+    };
+    of_copied_file(&config, path)
+}
+
+/// Returns the folder of a file, without links if it exists.
+pub(in crate::cli) fn folder_of(path: &Path) -> PathBuf {
     let folder = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
         _ => ".".into(),
     };
-    let folder = folder.canonicalize().unwrap_or(folder);
-    of_copied_file(
-        &Config {
-            relative_to: folder,
-            ..config.clone()
-        },
-        path,
-    )
+    folder.canonicalize().unwrap_or(folder)
 }
 
 /// Returns the report of a component whose folder is unrelated to the paths in its `NAME.toml`.
@@ -270,18 +270,21 @@ impl GrantReport {
     /// Formats the report for a terminal.
     pub(in crate::cli) fn show(&self) -> String {
         let mut shown = format!("{}\n", self.name());
-        let sets = [
+        for (group, lines) in self.groups() {
+            for line in lines {
+                shown += &format!("  {group:9}  {}\n", sanitize::line(line));
+            }
+        }
+        shown
+    }
+
+    fn groups(&self) -> [(&'static str, &BTreeSet<String>); 4] {
+        [
             ("granted", &self.granted),
             ("approved", &self.approved),
             ("pending", &self.pending_approval),
             ("denied", &self.denied),
-        ];
-        for (what, lines) in sets {
-            for line in lines {
-                shown += &format!("  {what:9}  {}\n", sanitize::line(line));
-            }
-        }
-        shown
+        ]
     }
 
     /// Returns the problems, and how to solve them.

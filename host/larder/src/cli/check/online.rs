@@ -4,6 +4,7 @@
 mod peers;
 
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 
 use serde::Serialize;
 
@@ -124,14 +125,17 @@ fn addresses(config: &Config) -> Vec<OnlineCheck> {
         })
         .collect();
     for (key, listen, path) in addresses::sockets(config) {
-        let usage = if UnixStream::connect(path).is_ok() {
-            AddressUse::InUse
-        } else {
-            AddressUse::Free
-        };
-        checks.push(check_of(format!("{key} {listen}"), key, usage));
+        checks.push(check_of(format!("{key} {listen}"), key, socket_use(path)));
     }
     checks
+}
+
+fn socket_use(path: &Path) -> AddressUse {
+    if UnixStream::connect(path).is_ok() {
+        AddressUse::InUse
+    } else {
+        AddressUse::Free
+    }
 }
 
 fn check_of(what: String, key: &str, usage: AddressUse) -> OnlineCheck {

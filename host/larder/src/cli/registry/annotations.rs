@@ -5,6 +5,7 @@ use std::path::Path;
 
 use clap::Args;
 
+use crate::cli::check::grants::folder_of;
 use crate::cli::error::{CommandError, RegistryCommandError};
 use crate::cli::inspect::Metadata;
 use larder_config as config;
@@ -82,12 +83,7 @@ pub(super) fn grant_request(component: &Path) -> Result<Option<String>, CommandE
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(CommandError::Input { path, error }),
     };
-    let folder = component
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty())
-        .unwrap_or(Path::new("."));
-    let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-    match config::parse_grant_request(&text, &folder) {
+    match config::parse_grant_request(&text, &folder_of(component)) {
         Ok(_) => Ok(Some(text)),
         Err(problems) => Err(RegistryCommandError::GrantRequest { path, problems }.into()),
     }

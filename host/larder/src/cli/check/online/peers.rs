@@ -61,11 +61,7 @@ async fn registries_of(team: &Team) -> Vec<OnlineCheck> {
             OnlineCheck::new(what, found, advice)
         }
     });
-    let tests: Vec<_> = tests.collect();
-    stream::iter(tests)
-        .buffered(CONCURRENT_TESTS)
-        .collect()
-        .await
+    run_tests(tests.collect()).await
 }
 
 #[cfg(feature = "registry")]
@@ -105,10 +101,13 @@ pub(super) async fn granted_hosts(config: &Config) -> Vec<OnlineCheck> {
         let what = format!("host {address} of {providers}");
         OnlineCheck::new(what, connect(&address).await, advice)
     });
-    stream::iter(tests)
-        .buffered(CONCURRENT_TESTS)
-        .collect()
-        .await
+    run_tests(tests.collect()).await
+}
+
+/// Makes tests, several at a time.
+async fn run_tests<T: Future<Output = OnlineCheck>>(tests: Vec<T>) -> Vec<OnlineCheck> {
+    let tests = stream::iter(tests).buffered(CONCURRENT_TESTS);
+    tests.collect().await
 }
 
 /// The addresses of a grant, as host and port.
