@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::admin_args::AdminArgs;
 use super::confirm::confirm;
@@ -67,13 +67,8 @@ impl Approve {
         if self.admin.admin.is_some() {
             return self.run_remote().await;
         }
-        let overrides = Overrides {
-            config: self.admin.server.config.clone(),
-            plugins: self.plugins.clone(),
-            team: self.team.team.clone(),
-            ..Overrides::default()
-        };
-        let config = state_folder::of_server(config::load(&overrides)?, self.admin.clone()).await?;
+        let config = config::load(&self.overrides())?;
+        let config = state_folder::of_server(config, self.admin.clone()).await?;
         let mut teams = config.teams;
         teams.retain(|name, _| self.is_of_team(name.as_str()));
         let teams = teams.into_values();
@@ -104,6 +99,15 @@ impl Approve {
         self.decide_here(&pending, &config.audit)
     }
 
+    fn overrides(&self) -> Overrides {
+        Overrides {
+            config: self.admin.server.config.clone(),
+            plugins: self.plugins.clone(),
+            team: self.team.team.clone(),
+            ..Overrides::default()
+        }
+    }
+
     /// Returns why the command cannot be applied to these requests. `None` if it can be applied.
     fn not_applicable(&self, name: &str, pending: &[RequestDescription<'_>]) -> Option<String> {
         if pending.is_empty() {
@@ -125,17 +129,15 @@ impl Approve {
     /// Says why none of these requests is what the operator saw. `None` if one is.
     fn wrong_request(&self, pending: &[RequestDescription<'_>]) -> Option<String> {
         if !pending.iter().any(|one| self.is_digest(one.digest)) {
-            let found: Vec<_> = pending.iter().map(|one| short(one.digest)).collect();
-            let found = found.join(", ");
+            let found = short_digests(pending);
             return Some(format!(
                 "the component that is pending has the digest {found}"
             ));
         }
-        let now = || pending.iter().map(|one| &*one.shown).collect::<String>();
         if self.yes && self.id.is_none() {
             return Some(format!(
                 "--yes needs --id, so that it applies to nothing else than what you saw; now\n{}",
-                now()
+                shown(pending)
             ));
         }
         if pending.iter().any(|one| self.is_meant(one)) {
@@ -146,7 +148,10 @@ impl Approve {
         } else {
             "the component, what it requests or a definition of a tool changed"
         };
-        Some(format!("{changed} since you saw it; now\n{}", now()))
+        Some(format!(
+            "{changed} since you saw it; now\n{}",
+            shown(pending)
+        ))
     }
 
     fn decide_here(
@@ -154,22 +159,17 @@ impl Approve {
         pending: &[(Approvals, PendingApprovalRecord)],
         audit: &audit::Config,
     ) -> Result<Outcome, CommandError> {
-        let scope = match self.digest {
-            Some(_) => ApprovalScope::Digest,
-            None => ApprovalScope::Name,
-        };
+        let scope = self.scope();
         let mut decided = Vec::new();
         for (approvals, one) in pending {
-            let verb = self.verb();
             if !self.json {
                 out::text(&show(one))?;
             }
-            if !self.yes && !confirm(&format!("{verb}?"), verb)? {
-                out::note(&format!("larder: not {}", self.done()));
+            if !self.is_confirmed()? {
                 return Ok(Outcome::Negative);
             }
             let operator = config::operator_name();
-            record(one, verb, scope, &operator, audit)?;
+            record(one, self.verb(), scope, &operator, audit)?;
             if self.reject {
                 approvals.reject(one, &operator)?
             } else {
@@ -177,13 +177,35 @@ impl Approve {
             }
             self.note_decision(&one.provider);
             decided.push(json!({
-                "provider": one.provider, "team": one.team, "digest": one.digest, "decision": verb,
+                "provider": one.provider, "team": one.team, "digest": one.digest, "decision": self.verb(),
             }));
         }
+        self.print_decided(&decided)?;
+        Ok(Outcome::Success)
+    }
+
+    fn scope(&self) -> ApprovalScope {
+        match self.digest {
+            Some(_) => ApprovalScope::Digest,
+            None => ApprovalScope::Name,
+        }
+    }
+
+    /// Asks for confirmation, unless `--yes` is set.
+    fn is_confirmed(&self) -> io::Result<bool> {
+        let verb = self.verb();
+        if self.yes || confirm(&format!("{verb}?"), verb)? {
+            return Ok(true);
+        }
+        out::note(&format!("larder: not {}", self.done()));
+        Ok(false)
+    }
+
+    fn print_decided(&self, decided: &[Value]) -> io::Result<()> {
         if self.json {
             out::json(&json!({ "decided": decided }))?;
         }
-        Ok(Outcome::Success)
+        Ok(())
     }
 
     fn note_decision(&self, provider: &str) {
@@ -222,6 +244,15 @@ impl Approve {
                 .as_ref()
                 .is_none_or(|wanted| one.id.starts_with(wanted))
     }
+}
+
+fn short_digests(pending: &[RequestDescription<'_>]) -> String {
+    let digests: Vec<_> = pending.iter().map(|one| short(one.digest)).collect();
+    digests.join(", ")
+}
+
+fn shown(pending: &[RequestDescription<'_>]) -> String {
+    pending.iter().map(|one| &*one.shown).collect()
 }
 
 /// What decides whether the command applies to a request.
@@ -291,11 +322,6 @@ fn record(
 
 fn list(pending: &[PendingApprovalRecord], json: bool, state_dir: &Path) -> io::Result<()> {
     if json {
-        let with_id = |record: &PendingApprovalRecord| {
-            let mut shown = json!(record);
-            shown["id"] = record.id().to_string().into();
-            shown
-        };
         out::json(&json!({ "pending_approval": pending.iter().map(with_id).collect::<Vec<_>>() }))
     } else if pending.is_empty() {
         out::note(&format!(
@@ -306,6 +332,12 @@ fn list(pending: &[PendingApprovalRecord], json: bool, state_dir: &Path) -> io::
     } else {
         out::text(&pending.iter().map(show).collect::<String>())
     }
+}
+
+fn with_id(record: &PendingApprovalRecord) -> Value {
+    let mut shown = json!(record);
+    shown["id"] = record.id().to_string().into();
+    shown
 }
 
 fn show(record: &PendingApprovalRecord) -> String {

@@ -23,13 +23,17 @@ pub(super) fn of_tool(name: &str, before: Option<&str>, after: Option<&str>) -> 
     };
     let old = before.map(definition).unwrap_or_default();
     let new = definition(after);
-    let difference = TextDiff::configure()
-        .timeout(TIMEOUT)
-        .diff_lines(old.as_str(), new.as_str())
-        .unified_diff()
-        .to_string();
+    let difference = unified_diff(&old, &new);
     let lines = difference.lines().map(|line| format!("    {line}\n"));
     format!("  definition of {name}:\n{}", lines.collect::<String>())
+}
+
+fn unified_diff(old: &str, new: &str) -> String {
+    TextDiff::configure()
+        .timeout(TIMEOUT)
+        .diff_lines(old, new)
+        .unified_diff()
+        .to_string()
 }
 
 /// Writes a definition as lines: the name of each member, and below it the text or the JSON of the member.
@@ -39,16 +43,26 @@ fn definition(json: &str) -> String {
     };
     let mut lines = String::new();
     for (name, value) in members {
-        let text = match value {
-            Value::Null => continue,
-            Value::String(text) => text,
-            other => serde_json::to_string_pretty(&other).unwrap_or_default(),
-        };
-        lines += &format!("{}:\n", visible(&name));
-        text.split('\n')
-            .for_each(|line| lines += &format!("  {}\n", visible(line)));
+        if let Some(text) = member_text(value) {
+            lines += &member_lines(&name, &text);
+        }
     }
     lines
+}
+
+fn member_text(value: Value) -> Option<String> {
+    match value {
+        Value::Null => None,
+        Value::String(text) => Some(text),
+        other => Some(serde_json::to_string_pretty(&other).unwrap_or_default()),
+    }
+}
+
+fn member_lines(name: &str, text: &str) -> String {
+    let lines = text
+        .split('\n')
+        .map(|line| format!("  {}\n", visible(line)));
+    format!("{}:\n{}", visible(name), lines.collect::<String>())
 }
 
 /// Escapes every character that is invisible, or that looks like a space.

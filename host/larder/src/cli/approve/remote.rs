@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::super::confirm::confirm;
 use super::super::error::CommandError;
 use super::super::server_address::ServerAddress;
 use super::super::{Outcome, out, sanitize};
@@ -55,18 +54,15 @@ impl Approve {
     /// Lists, approves or rejects the requests that the server reports.
     pub(super) async fn run_remote(self) -> Result<Outcome, CommandError> {
         let server = self.admin.clone().resolve()?;
-        let mut pending = requests(&server, "").await?;
-        pending.retain(|one| self.is_of_team(one.team.as_deref().unwrap_or("default")));
+        let mut pending = self.team_requests(&server, "").await?;
         let Some(name) = &self.name else {
             list(&pending, self.json)?;
             return Ok(Outcome::Success);
         };
         pending.retain(|one| one.has_name(name));
         if pending.is_empty() && !self.reject {
-            pending = requests(&server, "state=rejected").await?;
-            pending.retain(|one| {
-                one.has_name(name) && self.is_of_team(one.team.as_deref().unwrap_or("default"))
-            });
+            pending = self.team_requests(&server, "state=rejected").await?;
+            pending.retain(|one| one.has_name(name));
         }
         let described: Vec<_> = pending.iter().map(Request::described).collect();
         if let Some(why) = self.not_applicable(name, &described) {
@@ -76,20 +72,26 @@ impl Approve {
         pending.retain(|one| self.is_meant(&one.described()));
         let mut decided = Vec::new();
         for one in pending {
-            let verb = self.verb();
             if !self.json {
                 out::text(&one.show())?;
             }
-            if !self.yes && !confirm(&format!("{verb}?"), verb)? {
-                out::note(&format!("larder: not {}", self.done()));
+            if !self.is_confirmed()? {
                 return Ok(Outcome::Negative);
             }
             decided.push(self.decide(&server, &one).await?);
         }
-        if self.json {
-            out::json(&json!({ "decided": decided }))?;
-        }
+        self.print_decided(&decided)?;
         Ok(Outcome::Success)
+    }
+
+    async fn team_requests(
+        &self,
+        server: &ServerAddress,
+        query: &str,
+    ) -> Result<Vec<Request>, CommandError> {
+        let mut all = requests(server, query).await?;
+        all.retain(|one| self.is_of_team(one.team()));
+        Ok(all)
     }
 
     async fn decide(
@@ -175,10 +177,13 @@ impl Request {
         name == self.provider || name == self.name()
     }
 
+    fn team(&self) -> &str {
+        self.team.as_deref().unwrap_or("default")
+    }
+
     fn described(&self) -> RequestDescription<'_> {
-        let team = self.team.as_deref().unwrap_or("default");
         RequestDescription {
-            team,
+            team: self.team(),
             digest: &self.digest,
             id: self.id.clone(),
             shown: self.show(),
@@ -197,13 +202,9 @@ impl Request {
             "{provider}{} ({digest}) requests\n",
             team.unwrap_or_default()
         );
-        for Change { kind, line } in &self.changes {
-            let sign = match kind.as_str() {
-                "added" => '+',
-                "removed" => '-',
-                _ => ' ',
-            };
-            shown += &format!("  {sign} {}\n", sanitize::line(line));
+        for change in &self.changes {
+            let line = sanitize::line(&change.line);
+            shown += &format!("  {} {line}\n", change.sign());
         }
         for ToolChange {
             name,
@@ -216,6 +217,16 @@ impl Request {
             shown += &difference::of_tool(name, before.as_deref(), after.as_deref());
         }
         shown + &id_line(&self.id)
+    }
+}
+
+impl Change {
+    fn sign(&self) -> char {
+        match self.kind.as_str() {
+            "added" => '+',
+            "removed" => '-',
+            _ => ' ',
+        }
     }
 }
 
