@@ -113,56 +113,70 @@ fn lacks_capability(error: &CommandError) -> bool {
 
 /// Converts values to the types in the schema of the tool.
 fn typed(tool: Option<&Tool>, arguments: Vec<(String, String)>) -> Map<String, Value> {
-    let is_text = |name: &str| {
-        tool.is_some_and(|tool| tool.input_schema["properties"][name]["type"] == "string")
-    };
-    let convert = |name: &str, value: String| match serde_json::from_str(&value) {
-        Ok(json) if !is_text(name) => json,
+    arguments
+        .into_iter()
+        .map(|(name, value)| {
+            let value = convert(tool, &name, value);
+            (name, value)
+        })
+        .collect()
+}
+
+fn convert(tool: Option<&Tool>, name: &str, value: String) -> Value {
+    match serde_json::from_str(&value) {
+        Ok(json) if !is_text(tool, name) => json,
         _ => Value::String(value),
-    };
-    let pairs = arguments.into_iter().map(|(name, value)| {
-        let value = convert(&name, value);
-        (name, value)
-    });
-    pairs.collect()
+    }
+}
+
+fn is_text(tool: Option<&Tool>, name: &str) -> bool {
+    tool.is_some_and(|tool| tool.input_schema["properties"][name]["type"] == "string")
 }
 
 /// Shows texts without a change, and names the other content.
 fn show(result: &ToolResult, terminal: bool) -> String {
     let mut shown = String::new();
     for block in &result.content {
-        let text = block_text(block);
-        shown += &if terminal {
-            sanitize::lines(&text).into_owned()
-        } else {
-            text
-        };
-        if !shown.ends_with('\n') {
-            shown.push('\n');
-        }
+        append_text(&mut shown, &block_text(block), terminal);
     }
     shown
 }
 
+/// Appends a text, which is sanitized for a terminal, and a line break if the text does not end with one.
+pub(super) fn append_text(shown: &mut String, text: &str, terminal: bool) {
+    if terminal {
+        *shown += &sanitize::lines(text);
+    } else {
+        *shown += text;
+    }
+    if !shown.ends_with('\n') {
+        shown.push('\n');
+    }
+}
+
 /// Returns the text of a block of content, or a description of the block.
 pub(super) fn block_text(block: &Value) -> String {
-    let field = |value: &Value, key: &str| value[key].as_str().unwrap_or_default().to_owned();
     match block["type"].as_str() {
         Some("text") => field(block, "text"),
         Some("resource_link") => format!("({})", field(block, "uri")),
-        Some("resource") => match block["resource"]["text"].as_str() {
-            Some(text) => text.to_owned(),
-            None => format!(
-                "({}; use --json to get it)",
-                field(&block["resource"], "uri")
-            ),
-        },
+        Some("resource") => resource_text(&block["resource"]),
         Some(kind) => format!(
             "({kind}, {}; use --json to get it)",
             field(block, "mimeType")
         ),
         None => String::new(),
     }
+}
+
+fn resource_text(resource: &Value) -> String {
+    match resource["text"].as_str() {
+        Some(text) => text.to_owned(),
+        None => format!("({}; use --json to get it)", field(resource, "uri")),
+    }
+}
+
+fn field(value: &Value, key: &str) -> String {
+    value[key].as_str().unwrap_or_default().to_owned()
 }
 
 #[cfg(test)]

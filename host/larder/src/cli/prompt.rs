@@ -2,11 +2,11 @@
 
 use clap::Args;
 
-use super::call::block_text;
+use super::call::{append_text, block_text};
 use super::connection::ConnectionArgs;
 use super::error::CommandError;
 use super::team::TeamArg;
-use super::{Outcome, name_value, out, sanitize};
+use super::{Outcome, name_value, out};
 use larder_client::PromptResult;
 
 /// Get the messages of a prompt
@@ -48,14 +48,7 @@ fn show(result: &PromptResult, terminal: bool) -> String {
     let mut shown = String::new();
     for message in &result.messages {
         let text = format!("{}: {}", message.role, block_text(&message.content));
-        shown += &if terminal {
-            sanitize::lines(&text).into_owned()
-        } else {
-            text
-        };
-        if !shown.ends_with('\n') {
-            shown.push('\n');
-        }
+        append_text(&mut shown, &text, terminal);
     }
     shown
 }

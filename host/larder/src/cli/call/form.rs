@@ -68,18 +68,24 @@ impl Field {
 
     /// Converts what the user entered.
     pub(super) fn parse(&self, text: &str) -> Result<Value, String> {
-        let invalid = || format!("expected {}", self.expected());
+        let value = self.convert(text);
+        value.ok_or_else(|| format!("expected {}", self.expected()))
+    }
+
+    fn convert(&self, text: &str) -> Option<Value> {
         match self.kind {
-            Kind::Text => self.choice(text).map(Value::from).ok_or_else(invalid),
-            Kind::Integer => text.parse::<i64>().map(Value::from).map_err(|_| invalid()),
-            Kind::Number => text.parse::<f64>().map(Value::from).map_err(|_| invalid()),
-            Kind::Boolean => boolean(text).map(Value::from).ok_or_else(invalid),
-            Kind::List => {
-                let items = text.split(',').map(|item| self.choice(item.trim()));
-                let items: Option<Vec<&str>> = items.collect();
-                items.map(|items| json!(items)).ok_or_else(invalid)
-            }
+            Kind::Text => self.choice(text).map(Value::from),
+            Kind::Integer => text.parse::<i64>().ok().map(Value::from),
+            Kind::Number => text.parse::<f64>().ok().map(Value::from),
+            Kind::Boolean => boolean(text).map(Value::from),
+            Kind::List => self.convert_list(text),
         }
+    }
+
+    fn convert_list(&self, text: &str) -> Option<Value> {
+        let items = text.split(',').map(|item| self.choice(item.trim()));
+        let items: Option<Vec<&str>> = items.collect();
+        items.map(|items| json!(items))
     }
 
     fn choice<'a>(&self, text: &'a str) -> Option<&'a str> {
