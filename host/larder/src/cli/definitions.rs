@@ -53,10 +53,8 @@ impl ListDefinitions {
         let found = found?.items;
         if self.json {
             out::json(&json!({ T::PLURAL: found }))?
-        } else if found.is_empty() {
-            out::note(&format!("no {}", T::PLURAL))
         } else {
-            out::text(&table(&found).show())?
+            table(&found).print_or(&format!("no {}", T::PLURAL))?
         }
         Ok(Outcome::Success)
     }
@@ -66,14 +64,10 @@ impl ListDefinitions {
 pub(super) fn table<T: Definition>(definitions: &[T]) -> Table<3> {
     let mut table = Table::new([T::TITLE, "ARGUMENTS", "DESCRIPTION"]);
     for definition in definitions {
-        let argument = |(name, is_required)| {
-            if is_required {
-                str::to_owned(name)
-            } else {
-                format!("[{name}]")
-            }
-        };
-        let arguments: Vec<_> = definition.arguments().into_iter().map(argument).collect();
+        let arguments = definition.arguments().into_iter();
+        let arguments: Vec<_> = arguments
+            .map(|(name, is_required)| argument(name, is_required))
+            .collect();
         let about = definition
             .about()
             .and_then(|text| text.lines().next())
@@ -81,4 +75,12 @@ pub(super) fn table<T: Definition>(definitions: &[T]) -> Table<3> {
         table.row([definition.name(), &arguments.join(" "), about]);
     }
     table
+}
+
+fn argument(name: &str, is_required: bool) -> String {
+    if is_required {
+        name.to_owned()
+    } else {
+        format!("[{name}]")
+    }
 }

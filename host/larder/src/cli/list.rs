@@ -50,13 +50,10 @@ impl List {
         .await;
         connection.end().await;
         let resources = resources?;
-        let items = &resources.items;
         if self.json {
             out::json(&resources.json("resources"))?
-        } else if items.is_empty() {
-            out::note("no resources")
         } else {
-            out::text(&show(items).show())?
+            show(&resources.items).print_or("no resources")?
         }
         Ok(resources.outcome("resources"))
     }

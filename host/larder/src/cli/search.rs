@@ -62,10 +62,8 @@ impl Search {
         let AllItems { items, incomplete } = &results;
         if self.json {
             out::json(&json!({ "results": items, "incomplete": incomplete }))?
-        } else if items.is_empty() {
-            out::note("nothing found")
         } else {
-            out::text(&show(items).show())?
+            show(items).print_or("nothing found")?
         }
         if !self.json
             && let Some(note) = results.note("results")

@@ -52,10 +52,8 @@ impl Skills {
         let skills = found?.items;
         if self.json {
             out::json(&json!({ "skills": skills }))?
-        } else if skills.is_empty() {
-            out::note("no skills")
         } else {
-            out::text(&table(&skills).show())?
+            table(&skills).print_or("no skills")?
         }
         Ok(Outcome::Success)
     }

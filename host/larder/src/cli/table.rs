@@ -1,5 +1,7 @@
 //! Tables: aligned for terminals, and separated by tabs for other programs. All cells are sanitized.
 
+use std::io;
+
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use super::{out, sanitize};
@@ -35,6 +37,15 @@ impl<const N: usize> Table<N> {
         } else {
             self.separated()
         }
+    }
+
+    /// Prints the table, or a note if it has no rows.
+    pub(super) fn print_or(&self, note: &str) -> io::Result<()> {
+        if self.rows.is_empty() {
+            out::note(note);
+            return Ok(());
+        }
+        out::text(&self.show())
     }
 
     /// Formats the table with aligned columns.

@@ -36,13 +36,10 @@ impl Templates {
         .await;
         connection.end().await;
         let templates = templates?;
-        let items = &templates.items;
         if self.json {
             out::json(&templates.json("resourceTemplates"))?
-        } else if items.is_empty() {
-            out::note("no templates")
         } else {
-            out::text(&show(items).show())?
+            show(&templates.items).print_or("no templates")?
         }
         Ok(templates.outcome("templates"))
     }
