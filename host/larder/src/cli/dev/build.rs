@@ -4,6 +4,7 @@
 use std::io;
 use std::process::{ExitStatus, Stdio};
 
+use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::{Child, Command};
 
 use super::tools;
@@ -92,6 +93,11 @@ impl RunningBuild {
             ended: false,
         })
     }
+
+    fn process_group(&self) -> Option<Pid> {
+        let id = self.child.id();
+        id.and_then(|id| Pid::from_raw(id.cast_signed()))
+    }
 }
 
 impl Drop for RunningBuild {
@@ -99,13 +105,10 @@ impl Drop for RunningBuild {
     /// build.
     fn drop(&mut self) {
         if !self.ended
-            && let Some(group) = self
-                .child
-                .id()
-                .and_then(|id| rustix::process::Pid::from_raw(id.cast_signed()))
+            && let Some(group) = self.process_group()
         {
             // An error means that all processes have exited.
-            _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+            _ = kill_process_group(group, Signal::KILL);
         }
     }
 }

@@ -11,6 +11,7 @@ use super::sources::{self, Snapshot, Sources};
 use crate::cli::error::CommandError;
 use crate::cli::{Outcome, guest_stderr, out};
 use larder_config::{self as config, Project};
+use larder_model::name::ProviderName;
 
 /// How many builds in a row are interrupted by changes before a warning.
 const INTERRUPTIONS_BEFORE_WARNING: u32 = 3;
@@ -26,6 +27,16 @@ pub(super) enum Cause {
         /// The time since the save, if it is known.
         noticed: Option<Duration>,
     },
+}
+
+impl Cause {
+    fn verb(self) -> &'static str {
+        if self == Self::Start {
+            "built"
+        } else {
+            "rebuilt"
+        }
+    }
 }
 
 /// How a rebuild ended.
@@ -61,27 +72,27 @@ pub(super) async fn rebuild(
     let error = match loaded.await {
         Ok(provider) => {
             builder.loaded();
-            let verb = if cause == Cause::Start {
-                "built"
-            } else {
-                "rebuilt"
-            };
+            let verb = cause.verb();
             let without_problem =
                 report::print(&project.name, &format!("{verb} in {phases}"), &provider)?;
             return Ok(Rebuilt::Served { without_problem });
         }
         Err(error) => error,
     };
-    out::note(&format!("larder: {error}"));
-    if let RebuildError::Rejected { stderr, .. } = &error {
-        guest_stderr::note(project.name.as_str(), stderr);
-    }
+    note_error(&project.name, &error);
     let is_incomplete = error.needs_new_component() && builder.require_new_component();
     Ok(if is_incomplete {
         Rebuilt::Incomplete
     } else {
         Rebuilt::Failed
     })
+}
+
+fn note_error(name: &ProviderName, error: &RebuildError) {
+    out::note(&format!("larder: {error}"));
+    if let RebuildError::Rejected { stderr, .. } = error {
+        guest_stderr::note(name.as_str(), stderr);
+    }
 }
 
 /// Builds and loads after every change. Returns only after an error.

@@ -103,31 +103,37 @@ impl Sources {
             let Ok(real) = folder.canonicalize() else {
                 continue;
             };
-            let is_written = self.written.iter().any(|written| real.starts_with(written));
-            if is_written || !seen.insert(real) {
+            if self.is_written(&real) || !seen.insert(real) {
                 continue;
             }
-            let Ok(items) = std::fs::read_dir(&folder) else {
+            let Ok(paths) = sorted_paths(&folder) else {
                 continue;
             };
-            let mut items: Vec<_> = items.flatten().map(|item| item.path()).collect();
-            // If several links lead to a folder, each scan must use the same link.
-            items.sort();
-            for path in items {
+            for path in paths {
                 match path.is_dir() {
                     _ if self.is_ignored(&path) => {}
                     true => folders.push(path),
                     false => self.add(path, &mut snapshot),
                 }
             }
-            if snapshot.len() > MAX_FILES {
-                return Err(CommandError::TooManyFiles {
-                    folder: self.root.clone(),
-                    max: MAX_FILES,
-                });
-            }
+            self.check_count(&snapshot)?;
         }
         Ok(snapshot)
+    }
+
+    fn is_written(&self, folder: &Path) -> bool {
+        let mut written = self.written.iter();
+        written.any(|written| folder.starts_with(written))
+    }
+
+    fn check_count(&self, snapshot: &Snapshot) -> Result<(), CommandError> {
+        if snapshot.len() > MAX_FILES {
+            return Err(CommandError::TooManyFiles {
+                folder: self.root.clone(),
+                max: MAX_FILES,
+            });
+        }
+        Ok(())
     }
 
     /// Waits until a file of this snapshot is edited or removed. Ignores new files, because the build may
@@ -135,10 +141,7 @@ impl Sources {
     pub(super) async fn wait_for_edit(&mut self, base: &Snapshot) -> Result<(), CommandError> {
         loop {
             let now = self.stable_snapshot().await?;
-            if base
-                .iter()
-                .any(|(path, digest)| now.get(path) != Some(digest))
-            {
+            if changed(base, &now).next().is_some() {
                 return Ok(());
             }
         }
@@ -193,11 +196,8 @@ impl Sources {
     /// Returns the time since the last save of a file that is new or changed since the base. None if no such file was
     /// saved recently.
     pub(super) fn time_since_save(&self, now: &Snapshot, base: &Snapshot) -> Option<Duration> {
-        let changed = now
-            .iter()
-            .filter(|(path, digest)| base.get(*path) != Some(digest));
         let times =
-            changed.filter_map(|(path, _)| Some(self.digests.get(&self.root.join(path))?.0));
+            changed(now, base).filter_map(|path| Some(self.digests.get(&self.root.join(path))?.0));
         let since = times.max()?.elapsed().ok()?;
         (since < MAX_TIME_SINCE_SAVE).then_some(since)
     }
@@ -216,12 +216,13 @@ impl Sources {
     fn add(&mut self, path: PathBuf, snapshot: &mut Snapshot) {
         // Skips files that were removed in the meantime or cannot be read.
         if let Ok(digest) = self.digest(&path) {
-            let below = path
-                .strip_prefix(&self.root)
-                .map(Path::to_owned)
-                .unwrap_or(path);
-            snapshot.insert(below, digest);
+            snapshot.insert(self.below_root(path), digest);
         }
+    }
+
+    fn below_root(&self, path: PathBuf) -> PathBuf {
+        let below = path.strip_prefix(&self.root).map(Path::to_owned);
+        below.unwrap_or(path)
     }
 
     fn digest(&mut self, path: &Path) -> io::Result<Digest> {
@@ -263,14 +264,26 @@ fn is_named(names: &[String], path: &Path) -> bool {
 
 /// Returns a file in which two snapshots differ.
 pub(super) fn difference(one: &Snapshot, other: &Snapshot) -> String {
-    let differs = |a: &Snapshot, b: &Snapshot| {
-        a.iter()
-            .find(|(path, digest)| b.get(*path) != Some(digest))
-            .map(|(path, _)| path.display().to_string())
-    };
-    differs(one, other)
-        .or_else(|| differs(other, one))
+    let mut paths = changed(one, other).chain(changed(other, one));
+    paths
+        .next()
+        .map(|path| path.display().to_string())
         .unwrap_or_default()
+}
+
+/// Returns the files that differ from the same files in the base, or that the base does not have.
+fn changed<'a>(now: &'a Snapshot, base: &'a Snapshot) -> impl Iterator<Item = &'a PathBuf> {
+    now.iter()
+        .filter(move |(path, digest)| base.get(*path) != Some(digest))
+        .map(|(path, _)| path)
+}
+
+/// Returns the paths in a folder. If several links lead to a folder, each scan must use the same link.
+fn sorted_paths(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let items = std::fs::read_dir(folder)?;
+    let mut paths: Vec<_> = items.flatten().map(|item| item.path()).collect();
+    paths.sort();
+    Ok(paths)
 }
 
 #[cfg(test)]
