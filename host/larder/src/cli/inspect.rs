@@ -22,7 +22,7 @@ use crate::app::{App, Interfaces, Provider};
 pub(super) use component_info::ComponentInfo;
 #[cfg(feature = "registry")]
 pub(super) use component_info::Metadata;
-use larder_config::{self as config, Overrides};
+use larder_config::{self as config, Config, Overrides, Team};
 use larder_model::name::Digest;
 use larder_model::signature::{NoVerification, SignatureVerifier};
 #[cfg(feature = "registry")]
@@ -104,11 +104,14 @@ impl Findings {
         } else {
             out::text(&self.show())?
         }
-        let is_trusted = self
-            .published
-            .as_ref()
-            .is_none_or(|published| published.untrusted.is_none());
-        Ok(Outcome::success_if(self.rejected.is_none() && is_trusted))
+        Ok(Outcome::success_if(
+            self.rejected.is_none() && self.is_trusted(),
+        ))
+    }
+
+    fn is_trusted(&self) -> bool {
+        let published = self.published.as_ref();
+        published.is_none_or(|published| published.untrusted.is_none())
     }
 
     /// Returns why the component can never be served. A failure that only settings or grants would prevent is not such
@@ -173,11 +176,7 @@ fn grants(
             &Overrides::default(),
         )?
     };
-    let team = config
-        .local_caller
-        .teams
-        .iter()
-        .find_map(|team| config.teams.get(team));
+    let team = local_team(&config);
     let trust = team.map_or_else(nobody, |team| team.reconcile.trust.clone());
     Ok((
         team.map(|team| of_file(&team.reconcile, file))
@@ -185,6 +184,12 @@ fn grants(
             .flatten(),
         trust,
     ))
+}
+
+/// Returns the first team of the callers on this machine.
+fn local_team(config: &Config) -> Option<&Team> {
+    let mut names = config.local_caller.teams.iter();
+    names.find_map(|name| config.teams.get(name))
 }
 
 fn nobody() -> Arc<dyn SignatureVerifier> {

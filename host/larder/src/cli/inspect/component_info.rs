@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use larder_functions::ComponentKind;
 use larder_sandbox::ProposalImport;
 use serde::Serialize;
-use wasmparser::{ComponentTypeRef, Encoding, Parser, Payload, TypeBounds};
+use wasmparser::{
+    ComponentExportSectionReader, ComponentImport, ComponentImportSectionReader, ComponentTypeRef,
+    Encoding, Parser, Payload, TypeBounds,
+};
 
 #[derive(Debug, Default, PartialEq, Serialize)]
 pub(in crate::cli) struct ComponentInfo {
@@ -49,12 +52,13 @@ impl Metadata {
             "authors" => &mut self.authors,
             _ => return,
         };
-        let text = std::str::from_utf8(data)
-            .ok()
-            .map(str::trim)
-            .filter(|text| !text.is_empty());
-        *place = text.map(ToOwned::to_owned);
+        *place = non_empty_text(data);
     }
+}
+
+fn non_empty_text(data: &[u8]) -> Option<String> {
+    let text = std::str::from_utf8(data).ok()?.trim();
+    (!text.is_empty()).then(|| text.to_owned())
 }
 
 /// The purpose of an import.
@@ -137,11 +141,7 @@ impl ComponentInfo {
             match payload {
                 Ok(Payload::Version { encoding, .. }) => {
                     if depth == 0 {
-                        info.kind = if encoding == Encoding::Component {
-                            "component"
-                        } else {
-                            "core module"
-                        };
+                        info.kind = kind_of(encoding);
                     }
                     depth += 1;
                 }
@@ -149,17 +149,10 @@ impl ComponentInfo {
                 // Nested components are parts that a toolchain has linked. Only the outermost one uses the
                 // host.
                 Ok(Payload::ComponentImportSection(imports)) if depth == 1 => {
-                    for import in imports.into_iter().flatten() {
-                        // A type that a world declares is an import of its own, which needs nothing of the host.
-                        if !matches!(import.ty, ComponentTypeRef::Type(TypeBounds::Eq(_))) {
-                            info.import(import.name.name);
-                        }
-                    }
+                    info.add_imports(imports);
                 }
                 Ok(Payload::ComponentExportSection(exports)) if depth == 1 => {
-                    for export in exports.into_iter().flatten() {
-                        info.export(export.name.name);
-                    }
+                    info.add_exports(exports);
                 }
                 Ok(Payload::CustomSection(section)) if depth == 1 => {
                     info.metadata.set(section.name(), section.data());
@@ -171,6 +164,20 @@ impl ComponentInfo {
         info.exports.sort();
         info.served_as = info.component_kind().as_str();
         info
+    }
+
+    fn add_imports(&mut self, imports: ComponentImportSectionReader<'_>) {
+        for import in imports.into_iter().flatten() {
+            if needs_host(&import) {
+                self.import(import.name.name);
+            }
+        }
+    }
+
+    fn add_exports(&mut self, exports: ComponentExportSectionReader<'_>) {
+        for export in exports.into_iter().flatten() {
+            self.export(export.name.name);
+        }
     }
 
     /// How the component is served, if it is not rejected.
@@ -201,6 +208,19 @@ impl ComponentInfo {
             self.contract = Some(version.to_owned());
         }
         self.exports.push(interface.to_owned());
+    }
+}
+
+/// A type that a world declares is an import of its own, which needs nothing of the host.
+fn needs_host(import: &ComponentImport<'_>) -> bool {
+    !matches!(import.ty, ComponentTypeRef::Type(TypeBounds::Eq(_)))
+}
+
+fn kind_of(encoding: Encoding) -> &'static str {
+    if encoding == Encoding::Component {
+        "component"
+    } else {
+        "core module"
     }
 }
 

@@ -25,12 +25,7 @@ pub(super) fn render(findings: &Findings, colour: bool) -> String {
     if let Some(reason) = &findings.rejected {
         page.line("rejected", reason);
     }
-    if !findings.stderr.is_empty() {
-        page.head(guest_stderr::HEADING);
-        for line in &findings.stderr {
-            page.item(line);
-        }
-    }
+    page.stderr(&findings.stderr);
     if !info.imports.is_empty() {
         page.head("imports");
     }
@@ -110,6 +105,15 @@ impl Page {
         self.text += &format!("  {}\n", sanitize::line(item));
     }
 
+    fn stderr(&mut self, lines: &[String]) {
+        if !lines.is_empty() {
+            self.head(guest_stderr::HEADING);
+        }
+        for line in lines {
+            self.item(line);
+        }
+    }
+
     pub(super) fn items(&mut self, items: &[String], more: bool) {
         for item in items.iter().take(MAX_ITEMS) {
             self.item(item);
@@ -130,10 +134,14 @@ impl Page {
             self.item(&line);
         }
         if shows_granted {
-            self.head("grants");
-            for line in grants.show().lines().skip(1) {
-                self.item(line.trim_start());
-            }
+            self.granted(grants);
+        }
+    }
+
+    fn granted(&mut self, grants: &GrantReport) {
+        self.head("grants");
+        for line in grants.show().lines().skip(1) {
+            self.item(line.trim_start());
         }
     }
 

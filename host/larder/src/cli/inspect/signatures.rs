@@ -17,10 +17,7 @@ pub(super) fn of_file(
     component: &[u8],
     trust: &dyn SignatureVerifier,
 ) -> Option<RegistryMetadata> {
-    let found: Vec<_> = [DETACHED_EXTENSION, BUNDLE_EXTENSION]
-        .iter()
-        .filter_map(|extension| find(file, extension))
-        .collect();
+    let found = find_all(file);
     if found.is_empty() && !trust.is_required() {
         return None;
     }
@@ -39,6 +36,13 @@ pub(super) fn of_file(
         attestations,
         ..RegistryMetadata::default()
     })
+}
+
+fn find_all(file: &Path) -> Vec<FoundSignature> {
+    let extensions = [DETACHED_EXTENSION, BUNDLE_EXTENSION].into_iter();
+    extensions
+        .filter_map(|extension| find(file, extension))
+        .collect()
 }
 
 fn join(signers: Vec<Signer>) -> Option<String> {
