@@ -48,19 +48,20 @@ pub(super) struct TeamAccess<'a> {
 
 impl ContextArgs {
     pub(super) fn load(&self) -> Result<Context, CommandError> {
-        let team = self.team.team.clone();
-        let overrides = Overrides {
-            config: self.config.clone(),
-            team: team.clone(),
-            ..Overrides::default()
-        };
-        let config = config::load(&overrides)?;
-        let store = Store::open(&config.registry_store)?;
+        let config = config::load(&self.overrides())?;
         Ok(Context {
+            store: Store::open(&config.registry_store)?,
+            team: self.team.team.clone(),
             config,
-            team,
-            store,
         })
+    }
+
+    fn overrides(&self) -> Overrides {
+        Overrides {
+            config: self.config.clone(),
+            team: self.team.team.clone(),
+            ..Overrides::default()
+        }
     }
 
     /// The configuration file, which may not exist yet.
@@ -129,12 +130,11 @@ impl Context {
 
 impl<'a> TeamAccess<'a> {
     fn new(name: &'a TeamName, team: &'a Team) -> Result<Self, CommandError> {
-        let store = store_of(team, &team.registry.store)?;
         Ok(Self {
             name,
             team,
+            store: store_of(team, &team.registry.store)?,
             client: Client::new(team.registry.access.clone())?,
-            store,
         })
     }
 

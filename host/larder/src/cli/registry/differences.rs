@@ -87,23 +87,31 @@ impl Description {
         ];
         let members = sets.into_iter().flat_map(|(what, before, after)| {
             let removed = before.difference(after).cloned();
-            let removed = removed.map(move |line| Difference {
-                what,
-                before: Some(line),
-                after: None,
-            });
+            let removed = removed.map(move |line| Difference::removed(what, line));
             let added = after.difference(before).cloned();
-            removed.chain(added.map(move |line| Difference {
-                what,
-                before: None,
-                after: Some(line),
-            }))
+            removed.chain(added.map(move |line| Difference::added(what, line)))
         });
         changed.chain(members).collect()
     }
 }
 
 impl Difference {
+    fn removed(what: &'static str, line: String) -> Self {
+        Self {
+            what,
+            before: Some(line),
+            after: None,
+        }
+    }
+
+    fn added(what: &'static str, line: String) -> Self {
+        Self {
+            what,
+            before: None,
+            after: Some(line),
+        }
+    }
+
     /// Formats the difference as a line.
     pub(super) fn show(&self) -> String {
         let Self {

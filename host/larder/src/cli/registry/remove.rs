@@ -39,11 +39,7 @@ impl Remove {
         let team = context.one_team()?;
         let name = self.name.as_str();
         let Some(reference) = team.reference(name) else {
-            out::note(&format!(
-                "larder: {name} has no `component` in {}",
-                self.context.file().display()
-            ));
-            return Ok(Outcome::Negative);
+            return Ok(self.nothing_to_remove());
         };
         let file = EditedFile::read(&self.context.file())?;
         let section = Section {
@@ -78,6 +74,16 @@ impl Remove {
         }
         out::note(&format!("larder: removed {name} ({reference})"));
         Ok(Outcome::Success)
+    }
+
+    fn nothing_to_remove(&self) -> Outcome {
+        let name = &self.name;
+        let file = self.context.file();
+        out::note(&format!(
+            "larder: {name} has no `component` in {}",
+            file.display()
+        ));
+        Outcome::Negative
     }
 }
 

@@ -6,7 +6,7 @@ use std::io::{self, IsTerminal as _};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use parking_lot::Mutex;
 
-use super::super::{out, table};
+use super::super::{out, sanitize, table};
 use larder_model::name::Digest;
 use larder_registry::Progress;
 
@@ -43,13 +43,15 @@ impl Transfers {
     }
 
     fn bar(&self, bars: &MultiProgress, size: u64) -> Transfer {
-        // The template is valid, which a test checks.
-        let style =
-            ProgressStyle::with_template(STYLE).unwrap_or_else(|_| ProgressStyle::default_bar());
-        let bar = bars.add(ProgressBar::new(size).with_style(style));
-        bar.set_message(super::super::sanitize::line(&self.title).into_owned());
+        let bar = bars.add(ProgressBar::new(size).with_style(style()));
+        bar.set_message(sanitize::line(&self.title).into_owned());
         Transfer::Bar(bar)
     }
+}
+
+fn style() -> ProgressStyle {
+    // The template is valid, which a test checks.
+    ProgressStyle::with_template(STYLE).unwrap_or_else(|_| ProgressStyle::default_bar())
 }
 
 impl Progress for Transfers {

@@ -73,7 +73,7 @@ impl Update {
         require_known(&self.names, &teams)?;
         for team in &teams {
             for (name, reference) in team.references() {
-                if !self.names.is_empty() && !self.names.contains(name) {
+                if !self.is_named(name) {
                     continue;
                 }
                 let report = self
@@ -88,12 +88,20 @@ impl Update {
         if self.json {
             out::json(&json!({ "components": reports }))?;
         }
-        let is_refused = |report: &Report| match report.state {
+        let is_refused = reports.iter().any(|report| self.is_refused(report));
+        Ok(Outcome::success_if(!is_refused))
+    }
+
+    fn is_named(&self, name: &ProviderName) -> bool {
+        self.names.is_empty() || self.names.contains(name)
+    }
+
+    fn is_refused(&self, report: &Report) -> bool {
+        match report.state {
             State::Failed => true,
             State::Available => !self.dry_run,
             State::Pinned | State::UpToDate | State::Updated => false,
-        };
-        Ok(Outcome::success_if(!reports.iter().any(is_refused)))
+        }
     }
 
     /// Updates one component. The lock file is written after each component, so that an error does not lose earlier
