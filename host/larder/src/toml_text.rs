@@ -175,15 +175,22 @@ fn line_ranges(text: &str, table: &Table, ranges: &mut Vec<Range<usize>>) {
     let Some(header) = table.span().filter(|_| !table.is_implicit()) else {
         return;
     };
+    let last = end_of_values(table).unwrap_or(header.end);
+    ranges.push(line_start(text, header.start)..line_end(text, last));
+}
+
+fn end_of_values(table: &Table) -> Option<usize> {
     let values = table.get_values().into_iter();
-    let last = values
-        .filter_map(|(_, value)| value.span())
-        .map(|span| span.end)
-        .max();
-    let last = last.unwrap_or(header.end);
-    let start = text[..header.start].rfind('\n').map_or(0, |at| at + 1);
-    let end = text[last..]
-        .find('\n')
-        .map_or(text.len(), |at| last + at + 1);
-    ranges.push(start..end);
+    let spans = values.filter_map(|(_, value)| value.span());
+    spans.map(|span| span.end).max()
+}
+
+fn line_start(text: &str, position: usize) -> usize {
+    text[..position].rfind('\n').map_or(0, |at| at + 1)
+}
+
+/// Returns the position after the line break.
+fn line_end(text: &str, position: usize) -> usize {
+    let end = text[position..].find('\n');
+    end.map_or(text.len(), |at| position + at + 1)
 }

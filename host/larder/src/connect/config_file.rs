@@ -87,13 +87,11 @@ impl ConfigFile {
         backup: Option<&Path>,
     ) -> Result<(), ConnectError> {
         let failed = |error| self.cannot_write(error);
-        let metadata = self.metadata.as_ref();
-        if metadata.is_some_and(|metadata| metadata.permissions().readonly()) {
+        if self.is_read_only() {
             return Err(ConnectError::ReadOnly(self.path.clone()));
         }
         let Some(text) = text else {
-            self.check_unchanged()?;
-            backup.map_or(Ok(()), |backup| self.back_up(backup))?;
+            self.back_up_unchanged(backup)?;
             return fs::remove_file(&self.target).map_err(failed);
         };
         let folder = self.target.parent().unwrap_or(Path::new("."));
@@ -101,9 +99,19 @@ impl ConfigFile {
         let new = self
             .new_file(folder, text.as_bytes(), readers)
             .map_err(failed)?;
-        self.check_unchanged()?;
-        backup.map_or(Ok(()), |backup| self.back_up(backup))?;
+        self.back_up_unchanged(backup)?;
         self.persist(new)
+    }
+
+    fn is_read_only(&self) -> bool {
+        let metadata = self.metadata.as_ref();
+        metadata.is_some_and(|metadata| metadata.permissions().readonly())
+    }
+
+    /// Writes the backup, unless the file has changed since it was read.
+    fn back_up_unchanged(&self, backup: Option<&Path>) -> Result<(), ConnectError> {
+        self.check_unchanged()?;
+        backup.map_or(Ok(()), |backup| self.back_up(backup))
     }
 
     /// Puts a new file in the place of this one. A file that did not exist must not exist now.

@@ -135,22 +135,11 @@ fn table(property: &CstObjectProp, name: &str) -> Result<CstObject, EditError> {
 }
 
 fn update(object: &CstObject, entry: &Entry) -> Result<(), EditError> {
-    for property in object.properties() {
-        if property
-            .decoded_name()
-            .is_some_and(|key| entry.replaces(&key))
-        {
-            property.remove();
-        }
-    }
+    remove_replaced(object, entry);
     for (key, wanted) in &entry.0 {
         match (property(object, key)?, wanted) {
             (Some(existing), Value::Map(pairs)) if existing.object_value().is_some() => {
-                let pairs = pairs
-                    .iter()
-                    .map(|(key, text)| (key.clone(), Value::Text(text.clone())));
-                let map = Entry(pairs.collect());
-                set_all(&table(&existing, key)?, &map)?;
+                set_all(&table(&existing, key)?, &entry_of(pairs))?;
             }
             (Some(existing), _) if value(&existing) == *wanted => {}
             (Some(existing), _) => existing.set_value(input(wanted)),
@@ -160,6 +149,21 @@ fn update(object: &CstObject, entry: &Entry) -> Result<(), EditError> {
         }
     }
     Ok(())
+}
+
+fn remove_replaced(object: &CstObject, entry: &Entry) {
+    for property in object.properties() {
+        let name = property.decoded_name();
+        if name.is_some_and(|key| entry.replaces(&key)) {
+            property.remove();
+        }
+    }
+}
+
+fn entry_of(pairs: &[(String, String)]) -> Entry {
+    let pairs = pairs.iter();
+    let pairs = pairs.map(|(key, text)| (key.clone(), Value::Text(text.clone())));
+    Entry(pairs.collect())
 }
 
 fn set_all(object: &CstObject, pairs: &Entry) -> Result<(), EditError> {

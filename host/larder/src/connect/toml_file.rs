@@ -120,20 +120,28 @@ fn item(value: &Value) -> Item {
 }
 
 fn value(item: &Item) -> Value {
-    let string = |item: &toml_edit::Value| item.as_str().map(ToOwned::to_owned);
     let known = if let Some(array) = item.as_array() {
-        array
-            .iter()
-            .map(string)
-            .collect::<Option<_>>()
-            .map(Value::List)
+        list_value(array)
     } else if let Some(table) = item.as_inline_table() {
-        let pairs = table
-            .iter()
-            .map(|(key, value)| Some((key.to_owned(), string(value)?)));
-        pairs.collect::<Option<_>>().map(Value::Map)
+        map_value(table)
     } else {
         item.as_value().and_then(string).map(Value::Text)
     };
     known.unwrap_or(Value::Other)
+}
+
+fn list_value(array: &Array) -> Option<Value> {
+    let texts: Option<_> = array.iter().map(string).collect();
+    texts.map(Value::List)
+}
+
+fn map_value(table: &InlineTable) -> Option<Value> {
+    let pairs = table
+        .iter()
+        .map(|(key, value)| Some((key.to_owned(), string(value)?)));
+    pairs.collect::<Option<_>>().map(Value::Map)
+}
+
+fn string(item: &toml_edit::Value) -> Option<String> {
+    item.as_str().map(ToOwned::to_owned)
 }
