@@ -179,15 +179,7 @@ pub fn main() -> ExitCode {
     }
     let mut command = match Cli::try_parse_from(arguments()) {
         Ok(cli) => cli.command,
-        Err(error) => {
-            // Errors are ignored: the reader may close the pipe before the end of the help.
-            _ = error.print();
-            return if error.use_stderr() {
-                EXIT_USAGE.into()
-            } else {
-                ExitCode::SUCCESS
-            };
-        }
+        Err(error) => return print_help_or_error(&error),
     };
     // This command runs without a runtime, because it must set its resource limits before any thread starts.
     if let Command::Compile(compile) = &command {
@@ -214,6 +206,16 @@ pub fn main() -> ExitCode {
     // A blocking read of stdin cannot be cancelled, so waiting for it would delay the exit.
     runtime.shutdown_background();
     exit_code(result)
+}
+
+fn print_help_or_error(error: &clap::Error) -> ExitCode {
+    // Errors are ignored: the reader may close the pipe before the end of the help.
+    _ = error.print();
+    if error.use_stderr() {
+        EXIT_USAGE.into()
+    } else {
+        ExitCode::SUCCESS
+    }
 }
 
 /// Returns the arguments of the process. `larder help COMMAND --help` means `larder help COMMAND`.
@@ -305,16 +307,18 @@ fn exit_code(result: Result<Outcome, CommandError>) -> ExitCode {
         Err(CommandError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
             ExitCode::SUCCESS
         }
-        Err(error) => {
-            for line in error.to_string().lines() {
-                out::note(&format!("larder: {line}"));
-            }
-            if error.is_usage() {
-                EXIT_USAGE.into()
-            } else {
-                ExitCode::FAILURE
-            }
-        }
+        Err(error) => report_error(&error),
+    }
+}
+
+fn report_error(error: &CommandError) -> ExitCode {
+    for line in error.to_string().lines() {
+        out::note(&format!("larder: {line}"));
+    }
+    if error.is_usage() {
+        EXIT_USAGE.into()
+    } else {
+        ExitCode::FAILURE
     }
 }
 

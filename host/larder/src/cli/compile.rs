@@ -37,26 +37,38 @@ pub(super) struct Compile {
 
 impl Compile {
     pub(super) fn run(&self) -> ExitCode {
-        let task = Task {
+        match child::compile_component(&self.task(), &self.limits()) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("{error}");
+                exit_code(&error)
+            }
+        }
+    }
+
+    fn task(&self) -> Task {
+        Task {
             size: self.size,
             nice: self.nice,
             is_optimised: !self.unoptimised,
             is_library: self.library,
-        };
-        let limits = ProcessLimits {
+        }
+    }
+
+    fn limits(&self) -> ProcessLimits {
+        ProcessLimits {
             memory: self.memory,
             cpu: self.cpu,
             code: self.code,
             timeout: self.timeout,
-        };
-        let Err(error) = child::compile_component(&task, &limits) else {
-            return ExitCode::SUCCESS;
-        };
-        eprintln!("{error}");
-        match error {
-            ChildError::Invalid(_) => child::INVALID.into(),
-            ChildError::Unsupported(_) => child::UNSUPPORTED.into(),
-            ChildError::Limit(..) | ChildError::Io(..) | ChildError::Engine(_) => ExitCode::FAILURE,
         }
+    }
+}
+
+fn exit_code(error: &ChildError) -> ExitCode {
+    match error {
+        ChildError::Invalid(_) => child::INVALID.into(),
+        ChildError::Unsupported(_) => child::UNSUPPORTED.into(),
+        ChildError::Limit(..) | ChildError::Io(..) | ChildError::Engine(_) => ExitCode::FAILURE,
     }
 }

@@ -82,11 +82,7 @@ struct ServerChoice {
 impl Connect {
     pub(super) fn run(self) -> Result<Outcome, CommandError> {
         let file = self.path()?;
-        let change = if self.remove {
-            Change::Remove
-        } else {
-            Change::Set(self.server.server(self.client)?)
-        };
+        let change = self.change()?;
         let plan = Plan::new(self.client, &file, &self.name, &change)?;
         if plan.is_done() {
             out::note(&self.nothing_to_do(&file));
@@ -102,6 +98,13 @@ impl Connect {
         }
         write(&plan, self.client, &file)?;
         Ok(Outcome::Success)
+    }
+
+    fn change(&self) -> Result<Change, CommandError> {
+        if self.remove {
+            return Ok(Change::Remove);
+        }
+        Ok(Change::Set(self.server.server(self.client)?))
     }
 
     /// The file to change.
@@ -134,11 +137,7 @@ impl Connect {
     fn warnings(&self, plan: &Plan, file: &Path, change: &Change) -> Vec<String> {
         let name = self.client.name();
         let mut warnings = Vec::new();
-        if !plan.file_exists()
-            && !self.project
-            && self.file.is_none()
-            && file.parent().is_some_and(|folder| !folder.exists())
-        {
+        if self.lacks_folder(plan, file) {
             warnings.push(format!("note: {name} has no configuration folder here yet"));
         }
         let Change::Set(Server::Url { token, .. }) = change else {
@@ -156,6 +155,14 @@ impl Connect {
             ));
         }
         warnings
+    }
+
+    /// Whether the folder in which the client keeps the file of the user is missing.
+    fn lacks_folder(&self, plan: &Plan, file: &Path) -> bool {
+        !plan.file_exists()
+            && !self.project
+            && self.file.is_none()
+            && file.parent().is_some_and(|folder| !folder.exists())
     }
 }
 

@@ -9,7 +9,7 @@ use super::error::CommandError;
 use super::server_address::{ADMIN, ENDPOINT, GivenToken, ServerAddress, ServerArgs};
 use super::team::TeamArg;
 use super::{guest_stderr, log, out, sign_in, temp_plugins};
-use crate::app::App;
+use crate::app::{App, RejectedComponent, ServingReport};
 use larder_client::{Client, ClientBuilder, ClientError, Revision, SignIn};
 use larder_config::{self as config, Overrides};
 use larder_model::name::TeamName;
@@ -144,15 +144,7 @@ impl ConnectionArgs {
             .over_stdio()?;
         log::start_quietly(&config.log);
         let app = App::build(config).await?;
-        let served = app.served();
-        for rejected in &served.rejected {
-            let name = rejected.full_name();
-            out::note(&format!("larder: {name} is rejected: {}", rejected.reason));
-            guest_stderr::note(&name, &rejected.stderr);
-        }
-        for pending in &served.pending_approval {
-            out::note(&format!("larder: {pending}"));
-        }
+        note_not_served(&app.served());
         Ok(ClientFactory {
             builder: with_revision(Client::builder(), self.protocol),
             target: Target::InProcess {
@@ -161,6 +153,21 @@ impl ConnectionArgs {
             },
         })
     }
+}
+
+fn note_not_served(served: &ServingReport) {
+    for rejected in &served.rejected {
+        note_rejected(rejected);
+    }
+    for pending in &served.pending_approval {
+        out::note(&format!("larder: {pending}"));
+    }
+}
+
+fn note_rejected(rejected: &RejectedComponent) {
+    let name = rejected.full_name();
+    out::note(&format!("larder: {name} is rejected: {}", rejected.reason));
+    guest_stderr::note(&name, &rejected.stderr);
 }
 
 /// Uses stored tokens. With `--login`, the user signs in where they are not sufficient.
@@ -202,9 +209,9 @@ impl ClientFactory {
         if let Target::InProcess { app, _folder } = self.target {
             let stderr = app.take_guest_stderr();
             app.finish().await;
-            stderr
-                .iter()
-                .for_each(|(provider, stderr)| guest_stderr::note(provider, stderr));
+            for (provider, text) in &stderr {
+                guest_stderr::note(provider, text);
+            }
         }
     }
 }

@@ -98,14 +98,17 @@ impl State {
 
 impl Location {
     async fn load(&self) -> Result<Config, CommandError> {
-        let overrides = Overrides {
+        let admin = AdminArgs::of_config(self.config.clone());
+        Ok(state_folder::with_state_dir(config::load(&self.overrides())?, admin).await?)
+    }
+
+    fn overrides(&self) -> Overrides {
+        Overrides {
             config: self.config.clone(),
             plugins: self.plugins.clone(),
             team: self.team.team.clone(),
             ..Overrides::default()
-        };
-        let admin = AdminArgs::of_config(self.config.clone());
-        Ok(state_folder::with_state_dir(config::load(&overrides)?, admin).await?)
+        }
     }
 
     async fn list(self) -> Result<Outcome, CommandError> {
@@ -275,14 +278,15 @@ fn values_of(stored: &StoredState, state_dir: &Path) -> Vec<Values> {
         .teams
         .iter()
         .map(|team| database_path(state_dir, &stored.key, team));
-    files
-        .filter_map(|file| {
-            Some(Values {
-                bytes: file.metadata().ok()?.len(),
-                file,
-            })
-        })
-        .collect()
+    files.filter_map(Values::of).collect()
+}
+
+impl Values {
+    /// `None` if the size of the file cannot be read.
+    fn of(file: PathBuf) -> Option<Self> {
+        let bytes = file.metadata().ok()?.len();
+        Some(Self { file, bytes })
+    }
 }
 
 fn not_moved(why: &str) -> Outcome {

@@ -94,25 +94,20 @@ fn issuer(issuer: &Issuer) -> String {
 
 /// Returns a line with the state of the cluster, and a line for each other replica.
 fn cluster(cluster: &Cluster) -> Vec<String> {
-    let other = |one: &Replica| {
-        line(&format!(
-            "  replica {} (larder {}), seen {} s ago",
-            one.id, one.version, one.last_seen_seconds
-        ))
-    };
     let own = std::iter::once(own_replica(cluster));
-    own.chain(cluster.replicas.iter().map(other)).collect()
+    let others = cluster.replicas.iter().map(other_replica);
+    own.chain(others).collect()
+}
+
+fn other_replica(one: &Replica) -> String {
+    line(&format!(
+        "  replica {} (larder {}), seen {} s ago",
+        one.id, one.version, one.last_seen_seconds
+    ))
 }
 
 fn own_replica(cluster: &Cluster) -> String {
-    let connection = if cluster.connected {
-        format!(
-            "connected to {}",
-            cluster.server.as_deref().unwrap_or("NATS")
-        )
-    } else {
-        "not connected to NATS".into()
-    };
+    let connection = connection(cluster);
     let error = cluster.last_error.as_ref();
     let error = error.map(|error| format!("; last error: {error}"));
     line(&format!(
@@ -124,6 +119,14 @@ fn own_replica(cluster: &Cluster) -> String {
         cluster.polled,
         error.unwrap_or_default()
     ))
+}
+
+fn connection(cluster: &Cluster) -> String {
+    if !cluster.connected {
+        return "not connected to NATS".into();
+    }
+    let server = cluster.server.as_deref();
+    format!("connected to {}", server.unwrap_or("NATS"))
 }
 
 /// Returns one line with the memory budget and its largest uses.

@@ -74,6 +74,10 @@ impl Up {
     }
 }
 
+fn home() -> Option<PathBuf> {
+    config::variable("HOME").map(PathBuf::from)
+}
+
 async fn serve_http(text: &str, listen: Option<ListenAddress>) -> Result<Outcome, CommandError> {
     let (endpoint, admin) = listeners::bind(listen).await?;
     let page = admin.address()?.url("/");

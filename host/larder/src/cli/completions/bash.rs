@@ -129,16 +129,23 @@ impl Line {
         let rest = candidate
             .get(kept..)
             .filter(|_| candidate.starts_with(&current[..kept]));
-        rest.unwrap_or(candidate)
-            .chars()
-            .fold(String::new(), |mut escaped, char| {
-                if char.is_ascii() && !char.is_ascii_alphanumeric() && !PLAIN.contains(char) {
-                    escaped.push('\\');
-                }
-                escaped.push(char);
-                escaped
-            })
+        escape(rest.unwrap_or(candidate))
     }
+}
+
+fn escape(text: &str) -> String {
+    let mut escaped = String::new();
+    for char in text.chars() {
+        if is_special(char) {
+            escaped.push('\\');
+        }
+        escaped.push(char);
+    }
+    escaped
+}
+
+fn is_special(char: char) -> bool {
+    char.is_ascii() && !char.is_ascii_alphanumeric() && !PLAIN.contains(char)
 }
 
 #[cfg(test)]

@@ -86,13 +86,8 @@ fn ask<F>(prefix: String, list: F) -> Option<Vec<String>>
 where
     F: AsyncFnOnce(&mut Connection, &Filter) -> Result<Vec<String>, ClientError>,
 {
-    let words = || {
-        std::env::args_os()
-            .skip_while(|word| word != "--")
-            .skip(1)
-            .collect()
-    };
-    let connection = connection_args(WORDS.get_or_init(words).clone())?;
+    let words = WORDS.get_or_init(words_of_process);
+    let connection = connection_args(words.clone())?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -107,14 +102,16 @@ where
     })
 }
 
+/// Returns the arguments of this process after `--`.
+fn words_of_process() -> Vec<OsString> {
+    let words = std::env::args_os();
+    words.skip_while(|word| word != "--").skip(1).collect()
+}
+
 /// Reads the options of the command on the line that select the server. `None` if it needs no server.
 fn connection_args(mut words: Vec<OsString>) -> Option<ConnectionArgs> {
     words.retain(|word| !PRINTING.iter().any(|option| word == option));
-    let selects = |word: &OsString, option: &&str| word.to_string_lossy().starts_with(option);
-    if words
-        .iter()
-        .any(|word| IN_PROCESS.iter().any(|option| selects(word, option)))
-    {
+    if words.iter().any(|word| is_in_process(word)) {
         return None;
     }
     let matches = Cli::command()
@@ -123,4 +120,9 @@ fn connection_args(mut words: Vec<OsString>) -> Option<ConnectionArgs> {
         .ok()?;
     let (_, command) = matches.subcommand()?;
     ConnectionArgs::from_arg_matches(command).ok()
+}
+
+fn is_in_process(word: &OsStr) -> bool {
+    let word = word.to_string_lossy();
+    IN_PROCESS.iter().any(|option| word.starts_with(option))
 }

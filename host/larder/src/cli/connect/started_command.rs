@@ -21,13 +21,7 @@ impl StartedCommand<'_> {
     pub(super) fn server(&self) -> Result<Server, CommandError> {
         // Without `--config`, larder would read the file of the project in whose folder the client is started.
         let config = self.config.unwrap_or(Path::new(DEFAULT_FILE));
-        let overrides = Overrides {
-            config: Some(config.to_owned()),
-            plugins: self.plugins.map(ToOwned::to_owned),
-            team: self.team.cloned(),
-            ..Overrides::default()
-        };
-        config::load(&overrides)?
+        config::load(&self.overrides(config))?
             .require_plugins_folders()?
             .over_stdio()?;
         let mut args = vec![
@@ -49,6 +43,15 @@ impl StartedCommand<'_> {
             command: text(&this_program()?)?,
             args,
         })
+    }
+
+    fn overrides(&self, config: &Path) -> Overrides {
+        Overrides {
+            config: Some(config.to_owned()),
+            plugins: self.plugins.map(ToOwned::to_owned),
+            team: self.team.cloned(),
+            ..Overrides::default()
+        }
     }
 }
 

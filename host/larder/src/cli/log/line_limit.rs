@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use tokio::time::sleep;
 use tracing::{Level, Metadata};
 
 use larder_model::policy::TokenBucket;
@@ -19,6 +20,13 @@ struct State {
     reserve: TokenBucket,
     suppressed_lines: AtomicU64,
     suppressed_bytes: AtomicU64,
+}
+
+impl State {
+    fn count_suppressed(&self, bytes: u64) {
+        self.suppressed_lines.fetch_add(1, Relaxed);
+        self.suppressed_bytes.fetch_add(bytes, Relaxed);
+    }
 }
 
 impl LineLimit {
@@ -40,8 +48,7 @@ impl LineLimit {
         let admits = state.general.take(bytes).is_ok()
             || (may_use_reserve && state.reserve.take(bytes).is_ok());
         if !admits {
-            state.suppressed_lines.fetch_add(1, Relaxed);
-            state.suppressed_bytes.fetch_add(bytes, Relaxed);
+            state.count_suppressed(bytes);
         }
         admits
     }
@@ -51,7 +58,7 @@ impl LineLimit {
         let stop = drain.clone();
         drain.spawn(async move {
             while stop
-                .run_until_stopping(tokio::time::sleep(SUMMARY_INTERVAL))
+                .run_until_stopping(sleep(SUMMARY_INTERVAL))
                 .await
                 .is_some()
             {

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::{count, line};
 use larder_admin::{
-    DeniedRequest, IndexStatus, PendingApproval, Provider, RejectedComponent, SkillStatus,
-    StoredValues, Team,
+    DeniedRequest, IndexStatus, LastError, PendingApproval, Provider, RejectedComponent,
+    SkillStatus, StoredValues, Team,
 };
 use larder_model::name::TeamName;
 use larder_model::size;
@@ -53,16 +53,18 @@ fn provider(provider: &Provider, width: usize) -> Vec<String> {
     lines.extend(open_circuits(provider));
     lines.extend(provider.index.as_ref().map(index));
     lines.extend(provider.skills.iter().flat_map(skills));
-    if let Some(error) = &provider.last_error {
-        let message = line(&error.message);
-        lines.push(format!(
-            "    last error, {}: {} of a {}: {message}",
-            error.at, error.outcome, error.operation
-        ));
-    }
+    lines.extend(provider.last_error.as_ref().map(last_error));
     lines.extend(each("    omitted", &provider.omitted));
     lines.extend(each("    problem", &provider.setting_problems));
     lines
+}
+
+fn last_error(error: &LastError) -> String {
+    let message = line(&error.message);
+    format!(
+        "    last error, {}: {} of a {}: {message}",
+        error.at, error.outcome, error.operation
+    )
 }
 
 fn summary(provider: &Provider, width: usize) -> String {

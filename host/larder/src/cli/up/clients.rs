@@ -9,8 +9,8 @@ use super::super::connect::{self, file_of_user, up_command};
 use super::super::error::CommandError;
 use super::super::out;
 use super::folders::ServedFolders;
+use super::home;
 use crate::connect::{Change, Client, ConnectError, Plan};
-use larder_config as config;
 
 /// Which clients the user wants to connect.
 pub(super) struct Choice {
@@ -97,7 +97,7 @@ impl Entry {
 
 /// Whether the file of a client exists, or a folder that only this client uses.
 fn is_installed(file: &Path) -> bool {
-    let home = config::variable("HOME").map(PathBuf::from);
+    let home = home();
     let folder = file
         .parent()
         .filter(|folder| home.as_deref() != Some(*folder));

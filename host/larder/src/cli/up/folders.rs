@@ -5,8 +5,8 @@ mod large;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use super::home;
 use crate::cli::error::FolderError;
-use larder_config as config;
 
 /// One folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,7 +33,7 @@ impl ServedFolders {
         } else {
             named
         };
-        let home = config::variable("HOME").map(PathBuf::from);
+        let home = home();
         let home = home.and_then(|home| home.canonicalize().ok());
         let mut paths = BTreeSet::new();
         let mut names = BTreeSet::new();

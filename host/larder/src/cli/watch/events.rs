@@ -116,25 +116,8 @@ impl EventPrinter {
         let Ok(event) = serde_json::from_str::<Event>(data) else {
             return Ok(false);
         };
-        self.last = Some(match &event.id {
-            Value::String(id) => id.clone(),
-            id => id.to_string(),
-        });
-        let fits = |wanted: &Option<String>, own: Option<&str>| {
-            wanted
-                .as_ref()
-                .is_none_or(|wanted| own == Some(wanted.as_str()))
-        };
-        let name = event
-            .provider
-            .as_deref()
-            .map(|name| name.rsplit('/').next().unwrap_or(name));
-        let fits_provider =
-            fits(&self.provider, event.provider.as_deref()) || fits(&self.provider, name);
-        if !fits(&self.kind, Some(&event.kind))
-            || !fits(&self.team, Some(event.team.as_deref().unwrap_or("default")))
-            || !fits_provider
-        {
+        self.last = Some(event.id());
+        if !self.is_wanted(&event) {
             return Ok(false);
         }
         let line = if self.json {
@@ -146,6 +129,23 @@ impl EventPrinter {
         self.remaining = self.remaining.map(|remaining| remaining - 1);
         Ok(self.remaining == Some(0))
     }
+
+    fn is_wanted(&self, event: &Event) -> bool {
+        let team = event.team.as_deref().unwrap_or("default");
+        fits(self.kind.as_deref(), Some(&event.kind))
+            && fits(self.team.as_deref(), Some(team))
+            && self.is_of_provider(event)
+    }
+
+    fn is_of_provider(&self, event: &Event) -> bool {
+        let wanted = self.provider.as_deref();
+        fits(wanted, event.provider.as_deref()) || fits(wanted, event.provider_name())
+    }
+}
+
+/// Whether an event has the value of an option, if the option is set.
+fn fits(wanted: Option<&str>, own: Option<&str>) -> bool {
+    wanted.is_none_or(|wanted| own == Some(wanted))
 }
 
 /// Whether a later attempt may succeed.
@@ -158,6 +158,19 @@ fn is_temporary(error: &ClientError) -> bool {
 }
 
 impl Event {
+    fn id(&self) -> String {
+        match &self.id {
+            Value::String(id) => id.clone(),
+            id => id.to_string(),
+        }
+    }
+
+    /// The name of the provider without its team.
+    fn provider_name(&self) -> Option<&str> {
+        let name = self.provider.as_deref()?;
+        name.rsplit('/').next()
+    }
+
     fn line(&self) -> String {
         let of = self.provider.as_ref().or(self.team.as_ref());
         let of = of.map(|name| format!("{name}: ")).unwrap_or_default();
