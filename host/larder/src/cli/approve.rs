@@ -100,12 +100,8 @@ impl Approve {
     }
 
     fn overrides(&self) -> Overrides {
-        Overrides {
-            config: self.admin.server.config.clone(),
-            plugins: self.plugins.clone(),
-            team: self.team.team.clone(),
-            ..Overrides::default()
-        }
+        let config = self.admin.server.config.clone();
+        self.team.overrides(config, self.plugins.clone())
     }
 
     /// Returns why the command cannot be applied to these requests. `None` if it can be applied.

@@ -103,12 +103,8 @@ impl Check {
     }
 
     fn overrides(&self) -> Overrides {
-        Overrides {
-            config: self.config.clone(),
-            plugins: self.plugins.clone(),
-            team: self.team.team.clone(),
-            ..Overrides::default()
-        }
+        self.team
+            .overrides(self.config.clone(), self.plugins.clone())
     }
 }
 

@@ -78,10 +78,7 @@ impl Test {
             path: self.cases.clone(),
             error,
         })?;
-        fs::write(&self.cases, text).map_err(|error| CommandError::File {
-            path: self.cases.clone(),
-            error,
-        })?;
+        fs::write(&self.cases, text).map_err(CommandError::file(&self.cases))?;
         let path = self.cases.display();
         out::text(&format!("\nwrote {differences} outputs to {path}\n"))?;
         Ok(Outcome::Success)
@@ -89,10 +86,7 @@ impl Test {
 }
 
 fn read(path: &Path) -> Result<String, CommandError> {
-    fs::read_to_string(path).map_err(|error| CommandError::Input {
-        path: path.to_owned(),
-        error,
-    })
+    fs::read_to_string(path).map_err(CommandError::input(path))
 }
 
 fn report(case: &Case<'_>, actual: &str, is_equal: bool) -> String {
@@ -120,10 +114,7 @@ fn summary(count: usize, differences: usize) -> String {
 
 impl Surroundings {
     fn create(component: &Path, cases: &Path) -> Result<Self, CommandError> {
-        let bytes = fs::read(component).map_err(|error| CommandError::Input {
-            path: component.to_owned(),
-            error,
-        })?;
+        let bytes = fs::read(component).map_err(CommandError::input(component))?;
         let parent = cases.parent().filter(|parent| *parent != Path::new(""));
         Ok(Self {
             plugins: temp_plugins::create(component, &bytes)?,
@@ -162,9 +153,6 @@ impl Surroundings {
             .suffix(".toml")
             .tempfile_in(&self.folder)
             .and_then(|file| fs::write(file.path(), text).map(|()| file));
-        file.map_err(|error| CommandError::File {
-            path: self.folder.clone(),
-            error,
-        })
+        file.map_err(CommandError::file(&self.folder))
     }
 }

@@ -115,6 +115,15 @@ impl CommandError {
         }
     }
 
+    /// The error for a path that cannot be written.
+    pub(super) fn file(path: impl Into<PathBuf>) -> impl Fn(io::Error) -> Self {
+        let path = path.into();
+        move |error| Self::File {
+            path: path.clone(),
+            error,
+        }
+    }
+
     pub(super) fn is_usage(&self) -> bool {
         match self {
             Self::Config(_)

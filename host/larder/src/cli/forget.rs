@@ -67,13 +67,8 @@ struct Amount {
 
 impl Forget {
     pub(super) async fn run(self) -> Result<Outcome, CommandError> {
-        let overrides = Overrides {
-            config: self.admin.server.config.clone(),
-            plugins: self.plugins.clone(),
-            team: self.team.team.clone(),
-            ..Overrides::default()
-        };
-        let config = state_folder::of_server(config::load(&overrides)?, self.admin.clone()).await?;
+        let config = config::load(&self.overrides())?;
+        let config = state_folder::of_server(config, self.admin.clone()).await?;
         let state_dir = config.state_dir;
         let (team, key) = match self.team(config.teams) {
             Ok((name, team)) => (name, team.reconcile.approvals.key().clone()),
@@ -105,6 +100,11 @@ impl Forget {
                 self.forget_here(&team, indexed, values).await
             }
         }
+    }
+
+    fn overrides(&self) -> Overrides {
+        let config = self.admin.server.config.clone();
+        self.team.overrides(config, self.plugins.clone())
     }
 
     /// Returns the team of the provider. If there are several teams, the team must be given.

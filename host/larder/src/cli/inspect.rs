@@ -164,12 +164,7 @@ fn grants(
     configured: bool,
 ) -> Result<(Option<GrantReport>, Arc<dyn SignatureVerifier>), CommandError> {
     let config = if configured {
-        let overrides = Overrides {
-            config,
-            team: team.team,
-            ..Overrides::default()
-        };
-        config::load(&overrides)?.over_stdio()?
+        config::load(&team.overrides(config, None))?.over_stdio()?
     } else {
         config::without_file(
             file.parent().unwrap_or(Path::new(".")),

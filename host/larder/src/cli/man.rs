@@ -20,10 +20,7 @@ impl Man {
     pub(super) fn run(self) -> Result<Outcome, CommandError> {
         let written = std::fs::create_dir_all(&self.folder)
             .and_then(|()| clap_mangen::generate_to(Cli::command(), &self.folder));
-        written.map_err(|error| CommandError::File {
-            path: self.folder,
-            error,
-        })?;
+        written.map_err(CommandError::file(&self.folder))?;
         Ok(Outcome::Success)
     }
 }

@@ -54,8 +54,9 @@ impl Read {
         };
         match self.output {
             _ if self.json => out::json(&reading)?,
-            Some(path) => std::fs::write(&path, bytes(&reading)?)
-                .map_err(|error| CommandError::File { path, error })?,
+            Some(path) => {
+                std::fs::write(&path, bytes(&reading)?).map_err(CommandError::file(path))?
+            }
             None if out::is_terminal() => {
                 out::text(&for_terminal(&reading.contents, out::colour()))?
             }

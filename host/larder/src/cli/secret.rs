@@ -10,7 +10,7 @@ use super::check::grants::host_rules;
 use super::error::CommandError;
 use super::team::TeamArg;
 use super::{Outcome, out, sanitize, state_folder};
-use larder_config::{self as config, Config, Overrides};
+use larder_config::{self as config, Config};
 use larder_core::reconcile::ApprovalsError;
 use larder_model::policy::{CredentialStore, HostAuth, HostRule, SecretHosts};
 use larder_sandbox::CredentialTest;
@@ -62,11 +62,8 @@ impl Secret {
 
 impl Test {
     async fn run(self) -> Result<Outcome, CommandError> {
-        let config = config::load(&Overrides {
-            config: self.config.clone(),
-            team: self.team.team.clone(),
-            ..Overrides::default()
-        })?;
+        let overrides = self.team.overrides(self.config.clone(), None);
+        let config = config::load(&overrides)?;
         let admin = AdminArgs::of_config(self.config.clone());
         let config = state_folder::of_server(config, admin).await?;
         let credentials = CredentialStore::default();

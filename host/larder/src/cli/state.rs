@@ -103,12 +103,8 @@ impl Location {
     }
 
     fn overrides(&self) -> Overrides {
-        Overrides {
-            config: self.config.clone(),
-            plugins: self.plugins.clone(),
-            team: self.team.team.clone(),
-            ..Overrides::default()
-        }
+        self.team
+            .overrides(self.config.clone(), self.plugins.clone())
     }
 
     async fn list(self) -> Result<Outcome, CommandError> {

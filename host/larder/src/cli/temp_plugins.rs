@@ -37,6 +37,6 @@ pub(super) fn create(file: &Path, component: &[u8]) -> Result<TempDir, CommandEr
         .filter(|stem| ProviderName::parse(stem).is_ok())
         .unwrap_or("component");
     let copy = folder.path().join(format!("{stem}.wasm"));
-    std::fs::write(&copy, component).map_err(|error| CommandError::File { path: copy, error })?;
+    std::fs::write(&copy, component).map_err(CommandError::file(copy))?;
     Ok(folder)
 }

@@ -86,13 +86,7 @@ pub(super) async fn check(
 ) -> Result<Outcome, CommandError> {
     let component = temp_plugins::read(file)?;
     let folder = temp_plugins::create(file, &component)?;
-    let plugins = Some(folder.path().to_owned());
-    let overrides = Overrides {
-        config,
-        plugins,
-        team: team.team,
-        ..Overrides::default()
-    };
+    let overrides = team.overrides(config, Some(folder.path().to_owned()));
     let is_configured = overrides.config.is_some();
     let config = load_config(folder.path(), &overrides)?;
     log::start_quietly(&config.log);

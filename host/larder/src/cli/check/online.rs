@@ -77,40 +77,26 @@ pub(super) async fn examine(config: &Config) -> Vec<OnlineCheck> {
 
 async fn issuer(config: &Config) -> Option<OnlineCheck> {
     let oauth = config.endpoint.auth.oauth.as_ref()?;
-    let (outcome, message) = match probe_issuer(oauth).await {
-        Ok(1) => (OnlineOutcome::Ok, "1 key".into()),
-        Ok(keys) => (OnlineOutcome::Ok, format!("{keys} keys")),
-        Err(error) => (
-            OnlineOutcome::Failed,
-            format!(
-                "its tokens will be refused: {error}; check `auth.oauth.issuer`, and that this machine can reach it, or name the URL of its keys with `auth.oauth.jwks`"
-            ),
-        ),
+    let advice = "check `auth.oauth.issuer`, and that this machine can reach it, or name the URL of its keys with `auth.oauth.jwks`";
+    let result = match probe_issuer(oauth).await {
+        Ok(1) => Ok("1 key".into()),
+        Ok(keys) => Ok(format!("{keys} keys")),
+        Err(error) => Err(format!("its tokens will be refused: {error}")),
     };
-    Some(OnlineCheck {
-        what: format!("issuer {}", oauth.issuer),
-        outcome,
-        message,
-    })
+    let what = format!("issuer {}", oauth.issuer);
+    Some(OnlineCheck::new(what, result, advice))
 }
 
 async fn collector(config: &Config) -> Option<OnlineCheck> {
     let collector = config.telemetry.as_ref()?;
-    let (outcome, message) = match telemetry::probe(collector).await {
-        Ok(()) => (OnlineOutcome::Ok, "it accepts traces".to_owned()),
-        Err(error) => (
-            OnlineOutcome::Failed,
-            format!(
-                "traces will be lost: {error}; check `telemetry.otlp` and `telemetry.headers`, and that the collector accepts OTLP over HTTP in JSON at this path"
-            ),
-        ),
+    let advice = "check `telemetry.otlp` and `telemetry.headers`, and that the collector accepts OTLP over HTTP in JSON at this path";
+    let result = match telemetry::probe(collector).await {
+        Ok(()) => Ok("it accepts traces".to_owned()),
+        Err(error) => Err(format!("traces will be lost: {error}")),
     };
     // The result contains the key of the setting instead of the URL, because the URL may contain a secret.
-    Some(OnlineCheck {
-        what: "telemetry.otlp".into(),
-        outcome,
-        message,
-    })
+    let what = "telemetry.otlp".to_owned();
+    Some(OnlineCheck::new(what, result, advice))
 }
 
 fn addresses(config: &Config) -> Vec<OnlineCheck> {

@@ -38,10 +38,7 @@ pub(in crate::cli) async fn examine_published(
     let folder = tempfile::tempdir()?;
     let file = folder.path().join(format!("{name}.wasm"));
     let written = |path: &Path, content: &[u8]| {
-        std::fs::write(path, content).map_err(|error| CommandError::File {
-            path: path.to_owned(),
-            error,
-        })
+        std::fs::write(path, content).map_err(CommandError::file(path))
     };
     written(&file, component)?;
     if let Some(request) = published.annotations.get(GRANT_REQUEST_ANNOTATION) {

@@ -10,7 +10,7 @@ use super::differences::Description;
 use super::transfer::Transfers;
 use crate::cli::error::{CommandError, RegistryCommandError};
 use crate::cli::team::TeamArg;
-use larder_config::{self as config, Config, Overrides, Team};
+use larder_config::{self as config, Config, Team};
 use larder_model::name::{ProviderName, TeamName};
 use larder_model::signature::{Attestation, FoundSignature};
 use larder_registry::{
@@ -48,20 +48,13 @@ pub(super) struct TeamAccess<'a> {
 
 impl ContextArgs {
     pub(super) fn load(&self) -> Result<Context, CommandError> {
-        let config = config::load(&self.overrides())?;
+        let overrides = self.team.overrides(self.config.clone(), None);
+        let config = config::load(&overrides)?;
         Ok(Context {
             store: Store::open(&config.registry_store)?,
             team: self.team.team.clone(),
             config,
         })
-    }
-
-    fn overrides(&self) -> Overrides {
-        Overrides {
-            config: self.config.clone(),
-            team: self.team.team.clone(),
-            ..Overrides::default()
-        }
     }
 
     /// The configuration file, which may not exist yet.

@@ -48,11 +48,7 @@ impl Lint {
     pub(super) fn run(self) -> Result<Outcome, CommandError> {
         let mut checked = Vec::new();
         for folder in &self.folders {
-            let failed = |error| CommandError::Input {
-                path: folder.clone(),
-                error,
-            };
-            let entries = entries(folder).map_err(failed)?;
+            let entries = entries(folder).map_err(CommandError::input(folder))?;
             checked.extend(skill_folders(&entries).map(|folder| CheckedFolder {
                 skill_md: shown_path(&folder.skill_md.uri),
                 skill: skill(&folder),
