@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
+use crate::tool_name::short_name;
+
 /// The name of the section.
 pub(crate) const SECTION: &str = "package-docs";
 /// Maximum size of the section in bytes.
@@ -35,6 +37,18 @@ struct World {
 #[serde(default)]
 struct Interface {
     funcs: BTreeMap<String, Item>,
+}
+
+impl World {
+    fn function(&self, name: &str) -> Option<&Item> {
+        let exported = self.func_exports.get(name);
+        exported.or_else(|| self.funcs.get(name))
+    }
+
+    fn interface(&self, name: &str) -> Option<&Interface> {
+        let exported = self.interface_exports.get(name);
+        exported.or_else(|| self.interfaces.get(name))
+    }
 }
 
 /// The documentation of a function. Formats differ in whether it is an object.
@@ -75,25 +89,18 @@ impl Documentation {
     /// The documentation of a function.
     pub(crate) fn function(&self, interface: Option<&str>, function: &str) -> Option<String> {
         let found = match interface {
-            None => self.worlds.values().find_map(|world| {
-                let exported = world.func_exports.get(function);
-                exported.or_else(|| world.funcs.get(function))
-            }),
+            None => self
+                .worlds
+                .values()
+                .find_map(|world| world.function(function)),
             Some(interface) => self.interface(interface)?.funcs.get(function),
         };
         text(found?.text())
     }
 
     fn interface(&self, name: &str) -> Option<&Interface> {
-        let unversioned = name.split('@').next().unwrap_or(name);
-        let short = unversioned.rsplit('/').next().unwrap_or(unversioned);
-        let in_world = || {
-            self.worlds.values().find_map(|world| {
-                let exported = world.interface_exports.get(name);
-                exported.or_else(|| world.interfaces.get(name))
-            })
-        };
-        self.interfaces.get(short).or_else(in_world)
+        let interface = self.interfaces.get(short_name(name));
+        interface.or_else(|| self.worlds.values().find_map(|world| world.interface(name)))
     }
 }
 

@@ -66,15 +66,14 @@ impl FunctionSet {
     /// component.
     pub fn parse(json: &[u8]) -> Option<Self> {
         let set: Self = serde_json::from_slice(json).ok()?;
-        let is_known = |ty: &TypeId| set.types.has(*ty);
-        let is_valid = set.types.is_ordered()
-            && set.functions.len() <= MAX_FUNCTIONS
-            && set.functions.iter().all(|function| {
-                let mut parameters = function.parameters.iter();
-                parameters.all(|parameter| is_known(&parameter.ty))
-                    && function.result.as_ref().is_none_or(is_known)
-            });
-        is_valid.then_some(set)
+        set.is_valid().then_some(set)
+    }
+
+    fn is_valid(&self) -> bool {
+        let mut functions = self.functions.iter();
+        self.types.is_ordered()
+            && functions.len() <= MAX_FUNCTIONS
+            && functions.all(|function| function.has_known_types(&self.types))
     }
 
     /// The function of this tool.
@@ -86,9 +85,7 @@ impl FunctionSet {
     /// The functions that cannot be called, as lines.
     pub fn refusals(&self) -> Vec<String> {
         let lines = self.refused.iter();
-        let mut lines: Vec<_> = lines
-            .map(|refused| format!("the function {}: {}", refused.export, refused.reason))
-            .collect();
+        let mut lines: Vec<_> = lines.map(RefusedFunction::describe).collect();
         if self.more_refused > 0 {
             lines.push(format!("{} more functions", self.more_refused));
         }
@@ -96,7 +93,18 @@ impl FunctionSet {
     }
 }
 
+impl RefusedFunction {
+    fn describe(&self) -> String {
+        format!("the function {}: {}", self.export, self.reason)
+    }
+}
+
 impl Function {
+    fn has_known_types(&self, types: &TypeTable) -> bool {
+        let parameters = self.parameters.iter().map(|parameter| &parameter.ty);
+        parameters.chain(&self.result).all(|ty| types.has(*ty))
+    }
+
     /// The function as an author knows it, for messages.
     pub fn export(&self) -> String {
         export_name(self.interface.as_deref(), &self.name)

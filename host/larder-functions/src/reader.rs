@@ -4,7 +4,9 @@ mod conversion;
 
 use std::collections::HashMap;
 
-use wasmparser::component_types::{ComponentEntityType, ComponentFuncType};
+use wasmparser::component_types::{
+    ComponentEntityType, ComponentFuncType, ComponentInstanceType, ComponentValType,
+};
 use wasmparser::types::Types;
 use wasmparser::{Parser, Payload, ValidPayload, Validator, WasmFeatures};
 
@@ -42,20 +44,11 @@ pub fn read_functions(component: &[u8]) -> Result<FunctionSet, ReadError> {
         exports,
         documentation,
     } = component_types(component)?;
-    let mut reader = Reader {
-        types: &types,
-        conversion: Conversion::new(&types),
-        documentation,
-        set: FunctionSet::default(),
-        tools: HashMap::new(),
-        total: 0,
-    };
+    let mut reader = Reader::new(&types, documentation);
     for export in exports {
         reader.export(&export);
     }
-    reader.set.documentation = reader.documentation.package();
-    reader.set.types = reader.conversion.into_table();
-    Ok(reader.set)
+    Ok(reader.into_set())
 }
 
 /// What is known of the outermost component.
@@ -114,7 +107,24 @@ struct Reader<'a> {
     total: usize,
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
+    fn new(types: &'a Types, documentation: Documentation) -> Self {
+        Self {
+            types,
+            conversion: Conversion::new(types),
+            documentation,
+            set: FunctionSet::default(),
+            tools: HashMap::new(),
+            total: 0,
+        }
+    }
+
+    fn into_set(mut self) -> FunctionSet {
+        self.set.documentation = self.documentation.package();
+        self.set.types = self.conversion.into_table();
+        self.set
+    }
+
     fn export(&mut self, export: &str) {
         let types = self.types;
         let Some(item) = types.as_ref().component_item_for_export(export) else {
@@ -122,26 +132,33 @@ impl Reader<'_> {
         };
         match item.ty {
             ComponentEntityType::Func(id) => self.function(None, export, &types[id]),
-            ComponentEntityType::Instance(id) => {
-                for (name, item) in &types[id].exports {
-                    if let ComponentEntityType::Func(id) = item.ty {
-                        self.function(Some(export), name, &types[id]);
-                    }
-                }
-            }
+            ComponentEntityType::Instance(id) => self.interface(export, &types[id]),
             // Types are parts of functions. The others cannot be called.
             _ => {}
+        }
+    }
+
+    fn interface(&mut self, export: &str, interface: &ComponentInstanceType) {
+        let types = self.types;
+        for (name, item) in &interface.exports {
+            if let ComponentEntityType::Func(id) = item.ty {
+                self.function(Some(export), name, &types[id]);
+            }
         }
     }
 
     fn function(&mut self, interface: Option<&str>, name: &str, ty: &ComponentFuncType) {
         match self.convert(interface, name, ty) {
             Ok(function) => self.set.functions.push(function),
-            Err(reason) if self.set.refused.len() < MAX_REFUSED => {
-                let export = export_name(interface, name);
-                self.set.refused.push(RefusedFunction { export, reason });
-            }
-            Err(_) => self.set.more_refused += 1,
+            Err(reason) => self.refuse(export_name(interface, name), reason),
+        }
+    }
+
+    fn refuse(&mut self, export: String, reason: String) {
+        if self.set.refused.len() < MAX_REFUSED {
+            self.set.refused.push(RefusedFunction { export, reason });
+        } else {
+            self.set.more_refused += 1;
         }
     }
 
@@ -159,7 +176,8 @@ impl Reader<'_> {
         }
         check_interface(interface)?;
         check_kind(name, ty)?;
-        let (parameters, result) = self.parts(ty)?;
+        let parameters = self.parameters(ty)?;
+        let result = self.result(ty)?;
         let types = self.conversion.table();
         let documented = self.documentation.function(interface, name);
         let description = documented.unwrap_or_else(|| signature(name, &parameters, result, types));
@@ -181,21 +199,23 @@ impl Reader<'_> {
         Ok(function)
     }
 
-    /// Converts the types of a function.
-    fn parts(
-        &mut self,
-        ty: &ComponentFuncType,
-    ) -> Result<(Vec<Parameter>, Option<crate::TypeId>), String> {
-        let mut parameters = Vec::new();
-        for (name, ty) in &ty.params {
-            let name = name.to_string();
-            let ty = self.conversion.convert(*ty);
-            let ty = ty.map_err(|error| format!("its parameter `{name}` {error}"))?;
-            parameters.push(Parameter { name, ty });
+    fn parameters(&mut self, ty: &ComponentFuncType) -> Result<Vec<Parameter>, String> {
+        let parameters = ty.params.iter();
+        parameters
+            .map(|(name, ty)| self.parameter(name.to_string(), *ty))
+            .collect()
+    }
+
+    fn parameter(&mut self, name: String, ty: ComponentValType) -> Result<Parameter, String> {
+        match self.conversion.convert(ty) {
+            Ok(ty) => Ok(Parameter { name, ty }),
+            Err(error) => Err(format!("its parameter `{name}` {error}")),
         }
+    }
+
+    fn result(&mut self, ty: &ComponentFuncType) -> Result<Option<crate::TypeId>, String> {
         let result = ty.result.map(|ty| self.conversion.convert(ty)).transpose();
-        let result = result.map_err(|error| format!("its result {error}"))?;
-        Ok((parameters, result))
+        result.map_err(|error| format!("its result {error}"))
     }
 
     fn charge(&mut self, function: &Function) -> Result<(), String> {

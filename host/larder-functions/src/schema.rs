@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use crate::function::Parameter;
-use crate::types::{Integer, Type, TypeId, TypeTable};
+use crate::types::{Field, Integer, Type, TypeId, TypeTable};
 
 /// Maximum size of a schema in bytes, as for tools of the contract.
 pub const MAX_SCHEMA: usize = 64 << 10;
@@ -84,18 +84,8 @@ impl<'a> SchemaWriter<'a> {
             Type::List(_) if types.is_bytes(ty) => self.push(
                 r#"{"type":"string","contentEncoding":"base64","description":"bytes in base64"}"#,
             ),
-            Type::List(element) => {
-                self.push(r#"{"type":"array","items":"#)?;
-                self.ty(*element)?;
-                self.push("}")
-            }
-            Type::Record(fields) => {
-                let fields = fields.iter();
-                let fields: Vec<_> = fields
-                    .map(|field| (field.name.as_str(), field.ty))
-                    .collect();
-                self.object(&fields)
-            }
+            Type::List(element) => self.list(*element),
+            Type::Record(fields) => self.record(fields),
             Type::Tuple(parts) => self.tuple(parts),
             Type::Variant(cases) => {
                 let cases = cases.iter();
@@ -108,16 +98,30 @@ impl<'a> SchemaWriter<'a> {
                 names,
                 "]}}",
             ),
-            Type::Option(some) if types.is_nullable(*some) => {
-                self.variant(&[("none", None), ("some", Some(*some))])
-            }
-            Type::Option(some) => {
-                self.push(r#"{"anyOf":["#)?;
-                self.ty(*some)?;
-                self.push(r#",{"type":"null"}]}"#)
-            }
+            Type::Option(some) => self.option(*some),
             Type::Result { ok, err } => self.variant(&[("ok", *ok), ("err", *err)]),
         }
+    }
+
+    fn list(&mut self, element: TypeId) -> Result<(), TooLarge> {
+        self.push(r#"{"type":"array","items":"#)?;
+        self.ty(element)?;
+        self.push("}")
+    }
+
+    fn option(&mut self, some: TypeId) -> Result<(), TooLarge> {
+        if self.types.is_nullable(some) {
+            return self.variant(&[("none", None), ("some", Some(some))]);
+        }
+        self.push(r#"{"anyOf":["#)?;
+        self.ty(some)?;
+        self.push(r#",{"type":"null"}]}"#)
+    }
+
+    fn record(&mut self, fields: &[Field]) -> Result<(), TooLarge> {
+        let fields = fields.iter();
+        let fields = fields.map(|field| (field.name.as_str(), field.ty));
+        self.object(&fields.collect::<Vec<_>>())
     }
 
     fn integer(&mut self, integer: Integer) -> Result<(), TooLarge> {
@@ -148,11 +152,16 @@ impl<'a> SchemaWriter<'a> {
         self.push(r#"},"required":["#)?;
         let types = self.types;
         let required = members.iter().filter(|(_, ty)| !types.is_nullable(*ty));
-        for (position, (name, _)) in required.enumerate() {
+        self.list_of_names(required.map(|(name, _)| *name))?;
+        self.push(r#"],"additionalProperties":false}"#)
+    }
+
+    fn list_of_names<'n>(&mut self, names: impl Iterator<Item = &'n str>) -> Result<(), TooLarge> {
+        for (position, name) in names.enumerate() {
             self.separate(position)?;
             self.quoted(name)?;
         }
-        self.push(r#"],"additionalProperties":false}"#)
+        Ok(())
     }
 
     fn tuple(&mut self, parts: &[TypeId]) -> Result<(), TooLarge> {
@@ -170,32 +179,33 @@ impl<'a> SchemaWriter<'a> {
         self.push(r#"{"oneOf":["#)?;
         for (position, (name, ty)) in cases.iter().enumerate() {
             self.separate(position)?;
-            self.push(r#"{"type":"object","properties":{"tag":{"const":"#)?;
-            self.quoted(name)?;
-            self.push("}")?;
-            if let Some(ty) = ty {
-                self.push(r#","val":"#)?;
-                self.ty(*ty)?;
-            }
-            let is_required = ty.is_some_and(|ty| !self.types.is_nullable(ty));
-            let required = if is_required {
-                r#""tag","val""#
-            } else {
-                r#""tag""#
-            };
-            self.push(&format!(
-                r#"}},"required":[{required}],"additionalProperties":false}}"#
-            ))?;
+            self.case(name, *ty)?;
         }
         self.push("]}")
     }
 
+    fn case(&mut self, name: &str, ty: Option<TypeId>) -> Result<(), TooLarge> {
+        self.push(r#"{"type":"object","properties":{"tag":{"const":"#)?;
+        self.quoted(name)?;
+        self.push("}")?;
+        if let Some(ty) = ty {
+            self.push(r#","val":"#)?;
+            self.ty(ty)?;
+        }
+        let is_required = ty.is_some_and(|ty| !self.types.is_nullable(ty));
+        let required = if is_required {
+            r#""tag","val""#
+        } else {
+            r#""tag""#
+        };
+        self.push(&format!(
+            r#"}},"required":[{required}],"additionalProperties":false}}"#
+        ))
+    }
+
     fn names(&mut self, before: &str, names: &[String], after: &str) -> Result<(), TooLarge> {
         self.push(before)?;
-        for (position, name) in names.iter().enumerate() {
-            self.separate(position)?;
-            self.quoted(name)?;
-        }
+        self.list_of_names(names.iter().map(String::as_str))?;
         self.push(after)
     }
 }
@@ -205,7 +215,7 @@ mod tests {
     use expect_test::{Expect, expect};
 
     use super::*;
-    use crate::types::{Case, Field};
+    use crate::types::Case;
 
     fn check(build: impl FnOnce(&mut TypeTable) -> TypeId, expected: Expect) {
         let mut types = TypeTable::default();

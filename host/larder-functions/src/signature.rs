@@ -17,22 +17,13 @@ pub(crate) fn signature(
         text: format!("{name}("),
         types,
     };
-    for (position, parameter) in parameters.iter().enumerate() {
-        writer.separate(position);
-        writer.push(&format!("{}: ", parameter.name));
-        writer.ty(parameter.ty);
-    }
+    writer.parameters(parameters);
     writer.push(")");
     if let Some(result) = result {
         writer.push(" -> ");
         writer.ty(result);
     }
-    if writer.is_full() {
-        let end = writer.text.floor_char_boundary(MAX);
-        writer.text.truncate(end);
-        writer.text.push('…');
-    }
-    writer.text
+    writer.into_text()
 }
 
 struct Writer<'a> {
@@ -55,6 +46,22 @@ impl Writer<'_> {
         if position > 0 {
             self.push(", ");
         }
+    }
+
+    fn parameters(&mut self, parameters: &[Parameter]) {
+        for (position, Parameter { name, ty }) in parameters.iter().enumerate() {
+            self.separate(position);
+            self.push(&format!("{name}: "));
+            self.ty(*ty);
+        }
+    }
+
+    fn into_text(mut self) -> String {
+        if self.is_full() {
+            self.text.truncate(self.text.floor_char_boundary(MAX));
+            self.text.push('…');
+        }
+        self.text
     }
 
     /// Writes a type. Stops at the limit, because a type can contain very many others.

@@ -9,19 +9,26 @@ const HASH_DIGITS: usize = 8;
 /// of the function. The names of WIT contain no `_`, so no function of the component itself has the name of another one.
 pub(crate) fn tool_name(interface: Option<&str>, function: &str) -> String {
     let name = match interface {
-        Some(interface) => {
-            let interface = interface.split('@').next().unwrap_or(interface);
-            let short = interface.rsplit('/').next().unwrap_or(interface);
-            format!("{short}_{function}")
-        }
+        Some(interface) => format!("{}_{function}", short_name(interface)),
         None => function.to_owned(),
     };
-    if name.len() <= MAX {
-        return name;
+    if name.len() > MAX {
+        shortened(&name)
+    } else {
+        name
     }
+}
+
+/// The name of an interface without its package and version.
+pub(crate) fn short_name(interface: &str) -> &str {
+    let unversioned = interface.split('@').next().unwrap_or(interface);
+    unversioned.rsplit('/').next().unwrap_or(unversioned)
+}
+
+fn shortened(name: &str) -> String {
     // The names of WIT are ASCII.
     let end = name.floor_char_boundary(MAX - HASH_DIGITS - 1);
-    format!("{}_{:08x}", &name[..end], hash(&name))
+    format!("{}_{:08x}", &name[..end], hash(name))
 }
 
 /// The 32-bit FNV-1a hash. It must stay the same in all versions, because approvals contain names.

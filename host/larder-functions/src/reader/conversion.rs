@@ -3,7 +3,10 @@
 use std::collections::HashMap;
 
 use wasmparser::PrimitiveValType;
-use wasmparser::component_types::{ComponentDefinedType, ComponentDefinedTypeId, ComponentValType};
+use wasmparser::component_types::{
+    ComponentDefinedType, ComponentDefinedTypeId, ComponentValType, RecordType, TupleType,
+    VariantType,
+};
 use wasmparser::types::Types;
 
 use crate::types::{Case, Field, Integer, Type, TypeId, TypeTable};
@@ -98,27 +101,10 @@ impl<'a> Conversion<'a> {
             ComponentDefinedType::Primitive(primitive) => {
                 return Ok((self.primitive(*primitive)?, 1));
             }
-            ComponentDefinedType::Record(record) => {
-                let fields = record.fields.iter();
-                let fields = fields.map(|(name, ty)| {
-                    let name = name.to_string();
-                    parts.part(*ty).map(|ty| Field { name, ty })
-                });
-                Type::Record(fields.collect::<Result<_, _>>()?)
-            }
-            ComponentDefinedType::Variant(variant) => {
-                let cases = variant.cases.iter();
-                let cases = cases.map(|(name, case)| {
-                    let name = name.to_string();
-                    parts.optional(case.ty).map(|ty| Case { name, ty })
-                });
-                Type::Variant(cases.collect::<Result<_, _>>()?)
-            }
+            ComponentDefinedType::Record(record) => parts.record(record)?,
+            ComponentDefinedType::Variant(variant) => parts.variant(variant)?,
             ComponentDefinedType::List { element, .. } => Type::List(parts.part(*element)?),
-            ComponentDefinedType::Tuple(tuple) => {
-                let types = tuple.types.iter().map(|ty| parts.part(*ty));
-                Type::Tuple(types.collect::<Result<_, _>>()?)
-            }
+            ComponentDefinedType::Tuple(tuple) => parts.tuple(tuple)?,
             ComponentDefinedType::Flags(names) => Type::Flags(texts(names.iter())),
             ComponentDefinedType::Enum(names) => Type::Enum(texts(names.iter())),
             ComponentDefinedType::Option { ty, .. } => Type::Option(parts.part(*ty)?),
@@ -140,13 +126,18 @@ impl<'a> Conversion<'a> {
             }
         };
         let depth = parts.depth + 1;
-        if depth > MAX_DEPTH {
-            return Err(format!(
-                "is nested more than {MAX_DEPTH} levels deep: use simpler types"
-            ));
-        }
+        check_depth(depth)?;
         Ok((self.table.add(ty), depth))
     }
+}
+
+fn check_depth(depth: u32) -> Result<(), Refusal> {
+    if depth <= MAX_DEPTH {
+        return Ok(());
+    }
+    Err(format!(
+        "is nested more than {MAX_DEPTH} levels deep: use simpler types"
+    ))
 }
 
 /// Converts the parts of a type.
@@ -157,6 +148,27 @@ struct Parts<'c, 'a> {
 }
 
 impl Parts<'_, '_> {
+    fn record(&mut self, record: &RecordType) -> Result<Type, Refusal> {
+        let fields = record.fields.iter().map(|(name, ty)| {
+            let name = name.to_string();
+            self.part(*ty).map(|ty| Field { name, ty })
+        });
+        fields.collect::<Result<_, _>>().map(Type::Record)
+    }
+
+    fn variant(&mut self, variant: &VariantType) -> Result<Type, Refusal> {
+        let cases = variant.cases.iter().map(|(name, case)| {
+            let name = name.to_string();
+            self.optional(case.ty).map(|ty| Case { name, ty })
+        });
+        cases.collect::<Result<_, _>>().map(Type::Variant)
+    }
+
+    fn tuple(&mut self, tuple: &TupleType) -> Result<Type, Refusal> {
+        let types = tuple.types.iter().map(|ty| self.part(*ty));
+        types.collect::<Result<_, _>>().map(Type::Tuple)
+    }
+
     fn part(&mut self, ty: ComponentValType) -> Result<TypeId, Refusal> {
         let (id, depth) = self.conversion.with_depth(ty)?;
         self.depth = self.depth.max(depth);
