@@ -27,14 +27,16 @@ pub fn open_beneath(folder: &Path, name: &str, flags: OFlags) -> io::Result<Owne
             "it is a symbolic link that leads out of the folder of its team, which is not followed",
         )),
         // On kernels before 5.6, and in containers that do not allow the call, no link is followed at all.
-        Err(Errno::NOSYS | Errno::PERM) => {
-            match openat(&folder, name, flags | OFlags::NOFOLLOW, Mode::empty()) {
-                Err(Errno::LOOP) => Err(io::Error::other(
-                    "it is a symbolic link; links in the folder of a team need the system call openat2 (Linux 5.6)",
-                )),
-                opened => Ok(opened?),
-            }
-        }
+        Err(Errno::NOSYS | Errno::PERM) => open_without_links(&folder, name, flags),
+        opened => Ok(opened?),
+    }
+}
+
+fn open_without_links(folder: &OwnedFd, name: &str, flags: OFlags) -> io::Result<OwnedFd> {
+    match openat(folder, name, flags | OFlags::NOFOLLOW, Mode::empty()) {
+        Err(Errno::LOOP) => Err(io::Error::other(
+            "it is a symbolic link; links in the folder of a team need the system call openat2 (Linux 5.6)",
+        )),
         opened => Ok(opened?),
     }
 }

@@ -23,27 +23,31 @@ pub fn memory_of_group() -> Option<u64> {
 }
 
 fn limit_of_groups(groups: &str, root: &Path) -> Option<u64> {
-    let limits = groups.lines().flat_map(|line| {
-        let mut fields = line.splitn(3, ':').skip(1);
-        let controllers = fields.next().unwrap_or_default();
-        let path = fields.next().unwrap_or_default();
-        let (root, file) = match controllers {
-            "" => (root.to_owned(), "memory.max"),
-            "memory" => (root.join("memory"), "memory.limit_in_bytes"),
-            _ => return Vec::new(),
-        };
-        // In a container, the path may be the path on the host, which is not visible. Then the root is the group of the
-        // container.
-        let path = root.join(path.trim_start_matches('/'));
-        let folders = path
-            .ancestors()
-            .take_while(|folder| folder.starts_with(&root));
-        folders
-            .filter_map(|folder| std::fs::read_to_string(folder.join(file)).ok())
-            .collect()
-    });
+    let limits = groups.lines().flat_map(|line| limits_of_group(line, root));
     // A group without a limit has the word "max".
     limits.filter_map(|limit| limit.trim().parse().ok()).min()
+}
+
+fn limits_of_group(line: &str, root: &Path) -> Vec<String> {
+    let mut fields = line.splitn(3, ':').skip(1);
+    let controllers = fields.next().unwrap_or_default();
+    let path = fields.next().unwrap_or_default();
+    match controllers {
+        "" => limits_above(path, root, "memory.max"),
+        "memory" => limits_above(path, &root.join("memory"), "memory.limit_in_bytes"),
+        _ => Vec::new(),
+    }
+}
+
+/// Reads the limits of a group and of those that contain it. In a container, the path may be the path on the host, which
+/// is not visible. Then the root is the group of the container.
+fn limits_above(path: &str, root: &Path, file: &str) -> Vec<String> {
+    let path = root.join(path.trim_start_matches('/'));
+    let folders = path.ancestors();
+    folders
+        .take_while(|folder| folder.starts_with(root))
+        .filter_map(|folder| std::fs::read_to_string(folder.join(file)).ok())
+        .collect()
 }
 
 /// Returns the resident memory of this process in bytes, if the system reports it.
