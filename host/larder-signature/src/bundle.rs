@@ -6,7 +6,7 @@ use sigstore_verify::types::bundle::VerificationMaterialContent;
 use sigstore_verify::types::{Bundle, DsseEnvelope, Sha256Hash, SignatureContent, Statement};
 
 use crate::cryptography::{install, sha256};
-use crate::evidence::{Evidence, KeySignature};
+use crate::evidence::Evidence;
 use larder_model::signature::MAX_SIGNATURE_SIZE;
 
 /// Maximum number of certificates, of log entries and of timestamps in one bundle. Each of them needs a verification.
@@ -33,10 +33,7 @@ pub(crate) fn parse(json: &[u8]) -> Result<Bundle, String> {
     let bundle =
         Bundle::from_json(text).map_err(|error| format!("it is not a Sigstore bundle: {error}"))?;
     let material = &bundle.verification_material;
-    let certificates = match &material.content {
-        VerificationMaterialContent::X509CertificateChain { certificates } => certificates.len(),
-        _ => 1,
-    };
+    let certificates = count_certificates(&material.content);
     let timestamps = material
         .timestamp_verification_data
         .rfc3161_timestamps
@@ -51,6 +48,13 @@ pub(crate) fn parse(json: &[u8]) -> Result<Bundle, String> {
         ));
     }
     Ok(bundle)
+}
+
+fn count_certificates(content: &VerificationMaterialContent) -> usize {
+    match content {
+        VerificationMaterialContent::X509CertificateChain { certificates } => certificates.len(),
+        _ => 1,
+    }
 }
 
 /// Creates the bundle of an envelope that was signed with a key.
@@ -104,10 +108,7 @@ pub(crate) fn evidence(bundle: Bundle, subject: &Bytes) -> Result<Evidence, Stri
         }
         _ => return Err("its content is not supported".into()),
     };
-    Ok(Evidence::Key(KeySignature {
-        message,
-        signature: signature.as_bytes().to_vec(),
-    }))
+    Ok(Evidence::of_key(message, signature.as_bytes().to_vec()))
 }
 
 /// Requires that the bundle refers to the subject.

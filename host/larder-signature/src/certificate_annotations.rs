@@ -69,22 +69,29 @@ pub(crate) fn bundle(
         material["tlogEntries"] = json!([log_entry(text)?]);
     }
     if let Some(text) = &annotations.timestamp {
-        let Timestamp { token } = from_json("timestamp", text.as_bytes())?;
-        material["timestampVerificationData"] =
-            json!({ "rfc3161Timestamps": [{ "signedTimestamp": token }] });
+        material["timestampVerificationData"] = timestamp(text)?;
     }
-    // Only the first version of the format may have an entry without an inclusion proof.
-    let version = if annotations.log_entry.is_some() {
-        "0.1"
-    } else {
-        "0.2"
-    };
+    let version = bundle_version(annotations);
     let mut all = json!({
         "mediaType": format!("application/vnd.dev.sigstore.bundle+json;version={version}"),
         "verificationMaterial": material,
     });
     all[kind] = content;
     parse(all.to_string().as_bytes())
+}
+
+/// Only the first version of the format may have an entry without an inclusion proof.
+fn bundle_version(annotations: &CertificateAnnotations) -> &'static str {
+    if annotations.log_entry.is_some() {
+        "0.1"
+    } else {
+        "0.2"
+    }
+}
+
+fn timestamp(text: &str) -> Result<Value, String> {
+    let Timestamp { token } = from_json("timestamp", text.as_bytes())?;
+    Ok(json!({ "rfc3161Timestamps": [{ "signedTimestamp": token }] }))
 }
 
 /// Returns the certificate of the signer, and then the certificates of its issuers.

@@ -5,6 +5,9 @@ use sigstore_verify::types::Bundle;
 
 use crate::key::PublicKey;
 
+/// Maximum size of a signature in base64. No signature is larger.
+const MAX_BASE64: usize = 16 << 10;
+
 /// The evidence that a subject was signed. Whether the signer is trusted is not considered yet.
 pub(crate) enum Evidence {
     /// A message, and the signature that a key made.
@@ -19,17 +22,23 @@ pub(crate) struct KeySignature {
     pub(crate) signature: Vec<u8>,
 }
 
+impl Evidence {
+    pub(crate) fn of_key(message: Bytes, signature: Vec<u8>) -> Self {
+        Self::Key(KeySignature { message, signature })
+    }
+}
+
 impl KeySignature {
     pub(crate) fn is_made_by(&self, key: &PublicKey) -> bool {
         key.verifies(&self.message, &self.signature)
     }
 }
 
-/// Decodes base64 text, which may begin and end with white space. No signature is larger than the limit.
+/// Decodes base64 text, which may begin and end with white space.
 pub(crate) fn from_base64(text: &[u8]) -> Option<Vec<u8>> {
-    const MAX_BASE64: usize = 16 << 10;
     let text = text.trim_ascii();
-    let fits = !text.is_empty() && text.len() <= MAX_BASE64;
-    fits.then(|| base64_simd::STANDARD.decode_to_vec(text).ok())
-        .flatten()
+    if text.is_empty() || text.len() > MAX_BASE64 {
+        return None;
+    }
+    base64_simd::STANDARD.decode_to_vec(text).ok()
 }

@@ -45,19 +45,19 @@ pub fn signature(data: &[u8]) {
         let error = TRUST
             .verify(&subject, std::slice::from_ref(&found))
             .expect_err("a forged signature");
-        let error = error.to_string();
-        assert!(
-            error.len() <= MAX_ERROR,
-            "an error of {} bytes",
-            error.len()
-        );
-        assert!(
-            !error.contains('\n'),
-            "the error is not on one line: {error:?}"
-        );
+        check_error(&error.to_string());
         let attestation = TRUST.attestation(&subject, &found);
         assert!(attestation.is_none_or(|attestation| attestation.signer.is_err()));
     }
+}
+
+fn check_error(error: &str) {
+    let size = error.len();
+    assert!(size <= MAX_ERROR, "an error of {size} bytes");
+    assert!(
+        !error.contains('\n'),
+        "the error is not on one line: {error:?}"
+    );
 }
 
 fn trust() -> Trust {

@@ -32,15 +32,12 @@ pub enum IdentityError {
 impl Identity {
     /// Creates an identity. A `*` at its end stands for any rest; the issuer must match exactly.
     pub fn new(identity: &str, issuer: &str) -> Result<Self, IdentityError> {
-        let pattern = match identity.strip_suffix('*') {
-            Some(start) => Pattern::StartsWith(start.to_owned()),
-            None => Pattern::Exactly(identity.to_owned()),
-        };
-        let (Pattern::Exactly(text) | Pattern::StartsWith(text)) = &pattern;
+        let pattern = Pattern::parse(identity);
+        let text = pattern.text();
         match () {
             () if text.contains('*') => Err(IdentityError::Wildcard(identity.into())),
             // This text is the beginning of every URL.
-            () if text.is_empty() || "https://".starts_with(text.as_str()) => {
+            () if text.is_empty() || "https://".starts_with(text) => {
                 Err(IdentityError::Everybody(identity.into()))
             }
             () if issuer.is_empty() || issuer.contains('*') => {
@@ -55,11 +52,29 @@ impl Identity {
 
     /// Returns whether a certificate with this identity and issuer is trusted.
     pub(crate) fn matches(&self, identity: &str, issuer: &str) -> bool {
-        let is_same = match &self.identity {
-            Pattern::Exactly(text) => identity == text,
-            Pattern::StartsWith(start) => identity.starts_with(start),
-        };
-        is_same && issuer == self.issuer
+        self.identity.matches(identity) && issuer == self.issuer
+    }
+}
+
+impl Pattern {
+    fn parse(identity: &str) -> Self {
+        match identity.strip_suffix('*') {
+            Some(start) => Self::StartsWith(start.to_owned()),
+            None => Self::Exactly(identity.to_owned()),
+        }
+    }
+
+    fn text(&self) -> &str {
+        match self {
+            Self::Exactly(text) | Self::StartsWith(text) => text,
+        }
+    }
+
+    fn matches(&self, identity: &str) -> bool {
+        match self {
+            Self::Exactly(text) => identity == text,
+            Self::StartsWith(start) => identity.starts_with(start),
+        }
     }
 }
 

@@ -84,16 +84,9 @@ impl SignatureManifest {
                 );
             }
         };
-        let mut layer = descriptor(SIMPLE_SIGNING, &payload);
-        layer["annotations"] = json!({ SIGNATURE: signature });
-        layers.push(layer);
+        layers.push(signed_layer(&payload, signature));
         let config = config(&layers);
-        let manifest = json!({
-            "schemaVersion": 2,
-            "mediaType": MANIFEST,
-            "config": descriptor(CONFIG, &config),
-            "layers": layers,
-        });
+        let manifest = manifest(&config, &layers);
         let blobs = [payload, config]
             .map(|blob| (digest_text(&sha256(&blob)), blob))
             .to_vec();
@@ -108,6 +101,21 @@ impl SignatureManifest {
 
 fn descriptor(media_type: &str, content: &[u8]) -> Value {
     json!({ "mediaType": media_type, "size": content.len(), "digest": digest_text(&sha256(content)) })
+}
+
+fn signed_layer(payload: &Bytes, signature: &str) -> Value {
+    let mut layer = descriptor(SIMPLE_SIGNING, payload);
+    layer["annotations"] = json!({ SIGNATURE: signature });
+    layer
+}
+
+fn manifest(config: &Bytes, layers: &[Value]) -> Value {
+    json!({
+        "schemaVersion": 2,
+        "mediaType": MANIFEST,
+        "config": descriptor(CONFIG, config),
+        "layers": layers,
+    })
 }
 
 /// Returns the configuration of the image. cosign writes a configuration although it is not used.

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use sigstore_verify::types::Bundle;
 
-use crate::evidence::{Evidence, KeySignature, from_base64};
+use crate::evidence::{Evidence, from_base64};
 use crate::{bundle, certificate_annotations, simple_signing};
 use larder_model::signature::Signature;
 
@@ -22,10 +22,7 @@ impl Evident for Signature {
         match self {
             Self::Detached(text) => {
                 let signature = from_base64(text).ok_or("it is not a signature in base64")?;
-                Ok(Evidence::Key(KeySignature {
-                    message: subject.clone(),
-                    signature,
-                }))
+                Ok(Evidence::of_key(subject.clone(), signature))
             }
             Self::SimpleSigning(simple) => simple_signing::evidence(simple, subject),
             Self::Bundle(_) | Self::Envelope { .. } => {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::certificate_annotations::bundle_of_message;
 use crate::cryptography::{digest_text, sha256};
-use crate::evidence::{Evidence, KeySignature, from_base64};
+use crate::evidence::{Evidence, from_base64};
 use larder_model::signature::SimpleSigning;
 
 /// The type that cosign writes.
@@ -73,10 +73,7 @@ pub(crate) fn evidence(signed: &SimpleSigning, subject: &Bytes) -> Result<Eviden
     let signature =
         from_base64(signed.signature.as_bytes()).ok_or("it is not a signature in base64")?;
     match &signed.certificate {
-        None => Ok(Evidence::Key(KeySignature {
-            message: signed.payload.clone(),
-            signature,
-        })),
+        None => Ok(Evidence::of_key(signed.payload.clone(), signature)),
         Some(certificate) => {
             let bundle = bundle_of_message(certificate, &signed.payload, &signature)?;
             Ok(Evidence::Certificate(
