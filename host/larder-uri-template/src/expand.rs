@@ -38,10 +38,7 @@ fn expand_expression(uri: &mut String, expression: &Expression, variables: &[Var
     let operator = expression.operator;
     let mut prefix = operator.first();
     for spec in &expression.variables {
-        let values: Vec<&Variable> = variables
-            .iter()
-            .filter(|variable| *variable.name == *spec.name)
-            .collect();
+        let values = values_of(spec, variables);
         if values.is_empty() {
             continue;
         }
@@ -51,6 +48,13 @@ fn expand_expression(uri: &mut String, expression: &Expression, variables: &[Var
             prefix = operator.separator();
         }
     }
+}
+
+fn values_of<'v>(spec: &VarSpec, variables: &'v [Variable]) -> Vec<&'v Variable> {
+    variables
+        .iter()
+        .filter(|variable| *variable.name == *spec.name)
+        .collect()
 }
 
 /// Returns the encoded texts between the separators.

@@ -51,11 +51,7 @@ impl VisitedStates {
 /// Matches the URI and subtracts the steps from the budget. Normal templates take two to four steps per byte of the
 /// URI.
 pub(super) fn find(program: &Program, uri: &str, budget: &mut MatchBudget) -> Option<Captures> {
-    let most = budget.steps(if program.repeats {
-        MAX_STEPS_WITH_REPEATS
-    } else {
-        usize::MAX
-    });
+    let most = budget.steps(max_steps(program));
     let spans = Vec::with_capacity(program.groups.len());
     let mut matcher = Matcher {
         program,
@@ -96,6 +92,14 @@ struct Matcher<'a> {
     spans: Vec<CaptureSpan>,
     steps_left: usize,
     none: EmptyMatch,
+}
+
+fn max_steps(program: &Program) -> usize {
+    if program.repeats {
+        MAX_STEPS_WITH_REPEATS
+    } else {
+        usize::MAX
+    }
 }
 
 impl Matcher<'_> {

@@ -118,11 +118,7 @@ pub(super) fn check_expansions(template: &UriTemplate) -> Result<(), BadUriTempl
         .literal_prefix()
         .split_once(':')
         .map_or("", |(scheme, _)| scheme);
-    let scheme_fits = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
-        && scheme
-            .bytes()
-            .all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b));
-    if !scheme_fits {
+    if !is_scheme(scheme) {
         return Err(error(
             template.as_str(),
             (0, "it must begin with a literal scheme, such as `notes:`"),
@@ -155,6 +151,11 @@ fn error(text: &str, (at, why): SyntaxError) -> BadUriTemplate {
         at,
         why,
     }
+}
+
+fn is_scheme(text: &str) -> bool {
+    let is_allowed = |b: u8| b.is_ascii_alphanumeric() || b"+-.".contains(&b);
+    text.starts_with(|c: char| c.is_ascii_alphabetic()) && text.bytes().all(is_allowed)
 }
 
 fn parse(text: &str) -> Result<Vec<Part>, SyntaxError> {
@@ -245,10 +246,7 @@ fn variable(spec: &str, at: usize) -> Result<VarSpec, SyntaxError> {
         }
         (None, None) => (spec, Modifier::None),
     };
-    let fits = name
-        .split('.')
-        .all(|word| !word.is_empty() && is_word(word.as_bytes()));
-    if fits {
+    if is_variable_name(name) {
         Ok(VarSpec {
             name: name.into(),
             modifier,
@@ -259,6 +257,11 @@ fn variable(spec: &str, at: usize) -> Result<VarSpec, SyntaxError> {
             "a variable name consists of letters, digits and `_`, with single `.` between them",
         ))
     }
+}
+
+fn is_variable_name(name: &str) -> bool {
+    let mut words = name.split('.');
+    words.all(|word| !word.is_empty() && is_word(word.as_bytes()))
 }
 
 fn prefix(length: &str, at: usize) -> Result<usize, SyntaxError> {

@@ -115,7 +115,7 @@ impl Segments<'_> {
                 .find(['/', '?', '#', ',', ';', '='])
                 .map_or(self.uri.len(), |i| end + i);
             let text = percent_decode_str(&self.uri[start..end]).decode_utf8_lossy();
-            self.is_parent = text.split('/').any(|segment| segment == "..");
+            self.is_parent = has_parent_segment(&text);
             self.last = start..end;
         }
         self.is_parent
@@ -123,21 +123,29 @@ impl Segments<'_> {
 }
 
 fn unsafe_path_reason(raw: &str, value: &str) -> Option<UnsafeReason> {
-    let encoded = |triplet: &[u8]| {
-        triplet.eq_ignore_ascii_case(b"%2f") || triplet.eq_ignore_ascii_case(b"%5c")
-    };
-    let drive = |value: &[u8]| matches!(value, [letter, b':'] | [letter, b':', b'/', ..] if letter.is_ascii_alphabetic());
-    if raw.as_bytes().windows(3).any(encoded) {
+    if raw.as_bytes().windows(3).any(is_encoded_separator) {
         Some(UnsafeReason::EncodedSeparator)
     } else if value.contains('\\') {
         Some(UnsafeReason::Backslash)
-    } else if value.split('/').any(|segment| segment == "..") {
+    } else if has_parent_segment(value) {
         Some(UnsafeReason::Parent)
     } else if value.starts_with('/') {
         Some(UnsafeReason::Absolute)
-    } else if drive(value.as_bytes()) {
+    } else if begins_with_drive(value.as_bytes()) {
         Some(UnsafeReason::Drive)
     } else {
         None
     }
+}
+
+fn is_encoded_separator(triplet: &[u8]) -> bool {
+    triplet.eq_ignore_ascii_case(b"%2f") || triplet.eq_ignore_ascii_case(b"%5c")
+}
+
+fn has_parent_segment(path: &str) -> bool {
+    path.split('/').any(|segment| segment == "..")
+}
+
+fn begins_with_drive(value: &[u8]) -> bool {
+    matches!(value, [letter, b':'] | [letter, b':', b'/', ..] if letter.is_ascii_alphabetic())
 }
