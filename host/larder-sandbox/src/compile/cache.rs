@@ -224,11 +224,7 @@ impl Cache {
         team.count_refusal(Resource::Code);
         drop(pin);
         self.sweep(self.config.size);
-        Err(Unusable::NoRoom {
-            size: size::show(bytes),
-            used: size::show(team.used(Resource::Code)),
-            limit: size::show(team.limit(Resource::Code)),
-        })
+        Err(no_room(bytes, team))
     }
 
     /// Creates a temporary file in the folder of the cache.
@@ -329,6 +325,14 @@ fn temp_file_in(folder: &Path) -> io::Result<NamedTempFile> {
     // On a file system without locks, the file is only removed later if this process is killed.
     let _ = temp_file.as_file().try_lock();
     Ok(temp_file)
+}
+
+fn no_room(bytes: u64, team: &TeamShares) -> Unusable {
+    Unusable::NoRoom {
+        size: size::show(bytes),
+        used: size::show(team.used(Resource::Code)),
+        limit: size::show(team.limit(Resource::Code)),
+    }
 }
 
 /// Deletes a file. Failure is only logged: an invalid file that remains is not used either.

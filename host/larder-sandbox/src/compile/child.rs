@@ -8,6 +8,7 @@ use std::io::{self, Read as _};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Resource, Rlimit, getrlimit, nice, setrlimit};
+use wasmtime::Engine;
 
 pub(super) use self::output::Output;
 use super::function_list;
@@ -60,6 +61,16 @@ pub struct Task {
     pub is_library: bool,
 }
 
+impl Task {
+    fn tier(&self) -> Tier {
+        if self.is_optimised {
+            Tier::Optimised
+        } else {
+            Tier::First
+        }
+    }
+}
+
 /// Why the component was not compiled.
 #[derive(Debug, thiserror::Error)]
 pub enum ChildError {
@@ -89,29 +100,34 @@ pub fn compile_component(task: &Task, limits: &ProcessLimits) -> Result<(), Chil
     exit_when_stdin_closes().map_err(|error| ChildError::Io("watch stdin", error))?;
     let read = began.elapsed();
     let mut code = precompile(task, &bytes)?;
-    if !task.is_library {
-        let appended = function_list::append(&mut code, &bytes);
-        appended.map_err(|error| ChildError::Invalid(error.to_string()))?;
-    }
+    append_functions(task, &mut code, &bytes)?;
     let compile = began.elapsed() - read;
     write(&code, limits, read, compile).map_err(|error| ChildError::Io("write the code", error))
 }
 
+/// Appends the list of its functions to the code of a component.
+fn append_functions(task: &Task, code: &mut Vec<u8>, component: &[u8]) -> Result<(), ChildError> {
+    if task.is_library {
+        return Ok(());
+    }
+    let appended = function_list::append(code, component);
+    appended.map_err(|error| ChildError::Invalid(error.to_string()))
+}
+
 /// Compiles the component or the library to machine code.
 fn precompile(task: &Task, bytes: &[u8]) -> Result<Vec<u8>, ChildError> {
-    let tier = if task.is_optimised {
-        Tier::Optimised
-    } else {
-        Tier::First
-    };
-    let engine = engine::for_compiling(tier);
-    let engine = engine.map_err(|error| ChildError::Engine(shortened(&error)))?;
+    let engine = create_engine(task)?;
     let code = if task.is_library {
         engine.precompile_module(bytes)
     } else {
         engine.precompile_component(bytes)
     };
     code.map_err(|error| rejected(bytes, &error))
+}
+
+fn create_engine(task: &Task) -> Result<Engine, ChildError> {
+    let engine = engine::for_compiling(task.tier());
+    engine.map_err(|error| ChildError::Engine(shortened(&error)))
 }
 
 /// Writes the code, and then the trailer, which may exceed the limit for the code.
@@ -169,17 +185,20 @@ fn set_limit(
     hard: u64,
 ) -> Result<(), ChildError> {
     let current_limits = getrlimit(resource);
-    let lowest = |wanted: u64, set: Option<u64>| Some(set.map_or(wanted, |set| set.min(wanted)));
     let maximum = lowest(hard, current_limits.maximum);
     let current = lowest(soft, current_limits.current);
     setrlimit(resource, Rlimit { current, maximum })
         .map_err(|error| ChildError::Limit(what, error.into()))
 }
 
+fn lowest(wanted: u64, set: Option<u64>) -> Option<u64> {
+    Some(set.map_or(wanted, |set| set.min(wanted)))
+}
+
 /// Raises the limit for the size of the output.
 fn allow_output(size: u64) -> io::Result<()> {
     let maximum = getrlimit(Resource::Fsize).maximum;
-    let current = Some(maximum.map_or(size, |maximum| maximum.min(size)));
+    let current = lowest(size, maximum);
     Ok(setrlimit(Resource::Fsize, Rlimit { current, maximum })?)
 }
 

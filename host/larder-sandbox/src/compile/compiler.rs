@@ -46,6 +46,15 @@ struct Failure {
     is_timeout: bool,
 }
 
+impl Failure {
+    fn timeout(error: String) -> Self {
+        Self {
+            is_timeout: true,
+            ..Rejection::Compiler(error).into()
+        }
+    }
+}
+
 impl From<Rejection> for Failure {
     fn from(rejection: Rejection) -> Self {
         Self {

@@ -39,13 +39,18 @@ pub(crate) fn frames(backtrace: &WasmBacktrace) -> String {
     let frames = backtrace.frames().iter().enumerate();
     let lines = frames.map(|(number, frame)| {
         let offset = frame.module_offset().unwrap_or_default();
-        let module = frame
-            .module()
-            .name()
-            .map_or_else(|| "<unknown>".to_owned(), first_line);
-        format!("\n{number:>5}: {offset:#8x} - {module}!{}", function(frame))
+        format!(
+            "\n{number:>5}: {offset:#8x} - {}!{}",
+            module(frame),
+            function(frame)
+        )
     });
     lines.collect()
+}
+
+fn module(frame: &FrameInfo) -> String {
+    let name = frame.module().name();
+    name.map_or_else(|| "<unknown>".to_owned(), first_line)
 }
 
 fn function(frame: &FrameInfo) -> String {

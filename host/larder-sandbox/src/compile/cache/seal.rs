@@ -148,21 +148,10 @@ impl Key {
         let seal_file = open_seal(seal)?;
         let written = read_seal(&seal_file)?;
         let (seal, mark) = written.split_at(SEAL_LENGTH);
-        let mark_mac = self.mac(&[
-            MARK_PREFIX,
-            name.as_bytes(),
-            b"\0",
-            seal,
-            &fingerprint.bytes(),
-        ]);
+        let mark_mac = self.mac_of_mark(name, seal, &fingerprint);
         let mut new_seal = None;
         if mark_mac.clone().verify_slice(mark).is_err() {
-            let code_mac = self
-                .mac_of_code(name, &mut file)
-                .map_err(InvalidEntry::Unreadable)?;
-            code_mac
-                .verify_slice(seal)
-                .map_err(|_| InvalidEntry::Seal)?;
+            self.verify_code(name, &mut file, seal)?;
             if fingerprint.is_settled() && fingerprint == self::fingerprint(&file)? {
                 new_seal = Some([seal, &mark_mac.finalize().into_bytes()].concat());
             }
@@ -175,13 +164,25 @@ impl Key {
         })
     }
 
+    fn mac_of_mark(&self, name: &str, seal: &[u8], fingerprint: &FileFingerprint) -> Hmac<Sha256> {
+        let name = name.as_bytes();
+        self.mac(&[MARK_PREFIX, name, b"\0", seal, &fingerprint.bytes()])
+    }
+
+    fn verify_code(&self, name: &str, file: &mut File, seal: &[u8]) -> Result<(), InvalidEntry> {
+        let mac = self.mac_of_code(name, file);
+        let mac = mac.map_err(InvalidEntry::Unreadable)?;
+        mac.verify_slice(seal).map_err(|_| InvalidEntry::Seal)
+    }
+
     /// Creates a record, which says that the file with this fingerprint has this digest.
     pub(super) fn digest_record(&self, fingerprint: &FileFingerprint, digest: &Digest) -> Vec<u8> {
-        let seal = self
-            .mac(&[DIGEST_RECORD_PREFIX, &fingerprint.bytes(), digest.bytes()])
-            .finalize()
-            .into_bytes();
-        [digest.bytes().as_slice(), &seal].concat()
+        let mac = self.mac_of_digest(fingerprint, digest.bytes());
+        [digest.bytes().as_slice(), &mac.finalize().into_bytes()].concat()
+    }
+
+    fn mac_of_digest(&self, fingerprint: &FileFingerprint, digest: &[u8]) -> Hmac<Sha256> {
+        self.mac(&[DIGEST_RECORD_PREFIX, &fingerprint.bytes(), digest])
     }
 
     /// Reads the digest from the record for this fingerprint, and verifies its seal.
@@ -196,7 +197,7 @@ impl Key {
             .read_exact(&mut record)
             .map_err(InvalidEntry::Unreadable)?;
         let (digest, seal) = record.split_at(SEAL_LENGTH);
-        let mac = self.mac(&[DIGEST_RECORD_PREFIX, &fingerprint.bytes(), digest]);
+        let mac = self.mac_of_digest(fingerprint, digest);
         mac.verify_slice(seal).map_err(|_| InvalidEntry::Seal)?;
         let digest = digest.try_into().map_err(|_| InvalidEntry::Seal)?;
         Ok((Digest::from_bytes(digest), file))

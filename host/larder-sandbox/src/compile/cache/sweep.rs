@@ -121,12 +121,16 @@ impl Sweep<'_> {
 
     /// Temporary files count too, because they use the same space.
     fn add_temporary(&mut self, file: &CacheFile) {
-        let age = self.age(file.modified);
-        if age > ORPHAN_AGE || (age > UNLOCKED_AGE && is_unlocked(&file.path)) {
+        if self.is_abandoned(file) {
             delete(&file.path);
         } else {
             self.total += file.size;
         }
+    }
+
+    fn is_abandoned(&self, file: &CacheFile) -> bool {
+        let age = self.age(file.modified);
+        age > ORPHAN_AGE || (age > UNLOCKED_AGE && is_unlocked(&file.path))
     }
 
     fn age(&self, then: SystemTime) -> Duration {

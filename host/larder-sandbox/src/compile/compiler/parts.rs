@@ -72,16 +72,10 @@ impl Compiler {
         );
         match compiled.await {
             Some(compiled) => compiled.map(Some),
-            None => {
-                let error = format!(
-                    "compiling its parts takes longer than {:?}",
-                    self.config.timeout
-                );
-                Err(Failure {
-                    is_timeout: true,
-                    ..Rejection::Compiler(error).into()
-                })
-            }
+            None => Err(Failure::timeout(format!(
+                "compiling its parts takes longer than {:?}",
+                self.config.timeout
+            ))),
         }
     }
 

@@ -47,14 +47,10 @@ pub(super) async fn compile(
         .await
     {
         Some(result) => result,
-        None => {
-            let rejection =
-                Rejection::Compiler(format!("compiling takes longer than {:?}", config.timeout));
-            Err(Failure {
-                is_timeout: true,
-                ..rejection.into()
-            })
-        }
+        None => Err(Failure::timeout(format!(
+            "compiling takes longer than {:?}",
+            config.timeout
+        ))),
     }
 }
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex as Lock;
 use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
+use tokio::time::{sleep, timeout};
 
 use super::processes::Processes;
 use larder_model::name::TeamName;
@@ -87,9 +88,9 @@ impl Queue {
     /// Waits until the turn has to end because another team waits. Returns the place for a paused compilation; none if
     /// the compilation has to be ended.
     async fn end(&self, turn: &Turn) -> Option<OwnedSemaphorePermit> {
-        tokio::time::sleep(TURN).await;
+        sleep(TURN).await;
         turn.is_wanted().await;
-        tokio::time::timeout(EXTRA_TURN, self.paused.clone().acquire_owned())
+        timeout(EXTRA_TURN, self.paused.clone().acquire_owned())
             .await
             .ok()?
             .ok()
