@@ -17,9 +17,10 @@ use larder_key_value::KeyValueStore;
 use larder_model::name::{ProviderName, TeamName};
 use larder_model::policy::{Grant, Permit, QuotaUsage, TimeLimit};
 use larder_provider::SignalSender;
-use larder_runtime::memory_budget::TeamMemory;
+use larder_runtime::memory_budget::{ChargeError, MemoryCharge, MemoryUse, TeamMemory};
 use larder_runtime::metrics::ProviderMetrics;
 use larder_runtime::shares::TeamShares;
+use larder_runtime::turns::EQUAL_WEIGHT;
 
 /// What a guest needs to be opened: the configuration of its provider and the permit of the call. Every guest has a
 /// lease.
@@ -39,6 +40,29 @@ impl Lease {
             Some(TimeLimit { until, total }) if until < start + timeout => (until, total),
             _ => (start + timeout, timeout),
         }
+    }
+
+    /// Charges the memory budget for the caller, until the charge is dropped.
+    pub(super) fn charge(
+        &self,
+        memory_use: MemoryUse,
+        bytes: u64,
+    ) -> Result<MemoryCharge, ChargeError> {
+        let caller = self.permit.caller();
+        self.memory.charge(memory_use, caller, bytes)
+    }
+}
+
+impl GuestConfig {
+    /// How long a guest has to pause if its team has used up its CPU quota.
+    pub(super) fn cpu_wait(&self) -> Option<Duration> {
+        self.quota_usage.as_ref()?.cpu_wait()
+    }
+
+    /// The weight of the team among the teams whose guests compute.
+    pub(super) fn cpu_weight(&self) -> Duration {
+        let quota_usage = self.quota_usage.as_ref();
+        quota_usage.map_or(EQUAL_WEIGHT, |quota_usage| quota_usage.quota().cpu)
     }
 }
 

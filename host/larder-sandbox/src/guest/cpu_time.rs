@@ -43,23 +43,20 @@ pub(crate) fn set_cpu_deadline(
         }
         request_move_after(TICK);
         keep_backtrace_before_deadline(&mut store);
-        let quota_usage = meter.config.quota_usage.as_ref();
-        if let Some(excess) = quota_usage.and_then(|quota_usage| quota_usage.cpu_wait()) {
+        if let Some(excess) = meter.config.cpu_wait() {
             store.data_mut().limiter.throttled_by_quota = true;
-            return Ok(UpdateDeadline::YieldCustom(
-                1,
-                Box::pin(tokio::time::sleep(excess.max(MIN_QUOTA_PAUSE))),
-            ));
+            return Ok(pause(excess.max(MIN_QUOTA_PAUSE)));
         }
         if ticks <= FREE_TICKS {
             return Ok(UpdateDeadline::Yield(1));
         }
-        let pause = if ticks <= HALF_TICKS { TICK } else { TICK * 9 };
-        Ok(UpdateDeadline::YieldCustom(
-            1,
-            Box::pin(tokio::time::sleep(pause)),
-        ))
+        let time = if ticks <= HALF_TICKS { TICK } else { TICK * 9 };
+        Ok(pause(time))
     });
+}
+
+fn pause(time: Duration) -> UpdateDeadline {
+    UpdateDeadline::YieldCustom(1, Box::pin(tokio::time::sleep(time)))
 }
 
 /// Stores where a guest computes whose time ends soon, because its call is dropped at the deadline without an error.

@@ -127,10 +127,7 @@ impl GuestTcp {
             .shared
             .acquire(lease.quota_usage.as_deref())
             .map_err(Busy::Connections)?;
-        let memory =
-            lease
-                .memory
-                .charge(MemoryUse::Guests, lease.permit.caller(), CONNECTION_MEMORY);
+        let memory = lease.charge(MemoryUse::Guests, CONNECTION_MEMORY);
         let memory = memory.map_err(|_| Busy::Memory)?;
         let open = GaugeGuard::new(&lease.metrics.open_connections);
         Ok(Socket {

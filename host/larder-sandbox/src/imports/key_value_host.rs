@@ -172,9 +172,7 @@ impl GuestState {
             .key_value
             .as_ref()
             .ok_or_else(|| unavailable("this process keeps no values"))?;
-        let memory = lease
-            .memory
-            .charge(MemoryUse::Guests, lease.permit.caller(), bytes as u64);
+        let memory = lease.charge(MemoryUse::Guests, bytes as u64);
         Ok(OpenBucket {
             store: store.clone(),
             name,

@@ -103,11 +103,7 @@ async fn validate(
         outcome => return outcome,
     }
     move_to_long_call_thread().await;
-    if let Some(wait) = config
-        .quota_usage
-        .as_ref()
-        .and_then(|quota_usage| quota_usage.cpu_wait())
-    {
+    if let Some(wait) = config.cpu_wait() {
         tokio::time::sleep(wait).await;
     }
     let mut is_late = || Instant::now() >= deadline;

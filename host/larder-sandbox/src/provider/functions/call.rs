@@ -10,7 +10,7 @@ use super::value_facts::value_size;
 use crate::guest_config::Lease;
 use crate::provider::guest_calls::AnswerMemory;
 use crate::run::guest::{CallableGuest, GuestCall};
-use larder_functions::FunctionSet;
+use larder_functions::{Function, FunctionSet};
 use larder_model::uri::Uri;
 use larder_provider::CallError;
 use larder_runtime::memory_budget::{ChargeError, MemoryCharge, MemoryUse};
@@ -82,6 +82,15 @@ impl FunctionCall {
             index,
         }
     }
+
+    fn function(&self) -> &Function {
+        &self.functions.functions[self.index]
+    }
+
+    fn values(&self) -> &[Val] {
+        let arguments = self.arguments.get();
+        arguments.map_or(&[], |arguments| &arguments.values)
+    }
 }
 
 impl GuestCall for FunctionCall {
@@ -124,8 +133,8 @@ impl GuestCall for FunctionCall {
     /// Converts the arguments. No guest is opened if they do not fit.
     async fn before_call(&self, lease: &Lease) -> Option<Self::Output> {
         let json = self.json.as_ref()?;
-        let function = &self.functions.functions[self.index];
-        let converted = arguments::values(&self.functions.types, &function.parameters, json);
+        let parameters = &self.function().parameters;
+        let converted = arguments::values(&self.functions.types, parameters, json);
         let values = match converted {
             Ok(values) => values,
             Err(error) => return Some(Err(CallError::Refused(error.to_string()))),
@@ -147,13 +156,11 @@ impl GuestCall for FunctionCall {
         let function = export.and_then(|export| guest.instance.get_func(&mut *guest.store, export));
         let function = function
             .ok_or_else(|| wasmtime::Error::msg("the component does not export the function"))?;
-        let arguments = self.arguments.get();
-        let values = arguments.map_or(&[][..], |arguments| &arguments.values);
-        let returns = self.functions.functions[self.index].result.is_some();
+        let returns = self.function().result.is_some();
         // The engine replaces the value.
         let mut results = vec![Val::Bool(false); usize::from(returns)];
         function
-            .call_async(guest.store, values, &mut results)
+            .call_async(guest.store, self.values(), &mut results)
             .await?;
         Ok(Ok(FunctionValue {
             value: results.pop(),
@@ -169,9 +176,5 @@ fn charge_arguments(lease: &Lease, values: &[Val]) -> Result<Option<MemoryCharge
     if bytes <= FREE_ARGUMENTS {
         return Ok(None);
     }
-    let caller = lease.permit.caller();
-    lease
-        .memory
-        .charge(MemoryUse::Requests, caller, bytes as u64)
-        .map(Some)
+    lease.charge(MemoryUse::Requests, bytes as u64).map(Some)
 }

@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use super::CallChecks;
-use crate::guest::state::GuestState;
 use crate::guest_config::{GuestConfig, Lease};
 use crate::run::guest::{CallableGuest, GuestCall};
 use larder_provider::CallError;
@@ -59,7 +58,8 @@ where
         if store.data().used_caller_bucket {
             W::restrict_to_caller(&mut output);
         }
-        let Ok(memory) = charge_answer(store.data(), self.guest_call.answer_size(&output)) else {
+        let bytes = self.guest_call.answer_size(&output);
+        let Ok(memory) = charge_answer(&store.data().lease, bytes) else {
             return Ok(Err(CallError::NoMemory));
         };
         let config = store.data().lease.config.clone();
@@ -77,17 +77,9 @@ where
 
 /// Charges an answer of this many bytes to the caller, if it is large. The answer was copied from the guest in one step
 /// that cannot be interrupted, so at most one answer for each thread is not charged yet.
-fn charge_answer(state: &GuestState, bytes: usize) -> Result<Option<MemoryCharge>, ChargeError> {
+fn charge_answer(lease: &Lease, bytes: usize) -> Result<Option<MemoryCharge>, ChargeError> {
     if bytes <= FREE_ANSWER {
         return Ok(None);
     }
-    state
-        .lease
-        .memory
-        .charge(
-            MemoryUse::Answers,
-            state.lease.permit.caller(),
-            bytes as u64,
-        )
-        .map(Some)
+    lease.charge(MemoryUse::Answers, bytes as u64).map(Some)
 }

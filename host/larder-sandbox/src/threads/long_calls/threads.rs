@@ -1,6 +1,7 @@
 //! The threads for long calls. They are started when they are first needed, at most one for each processor, and have a
 //! lower priority than the threads that serve requests.
 
+use std::io;
 use std::sync::Arc;
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
@@ -9,7 +10,7 @@ use super::job::{Job, JobQueue};
 use crate::threads::call_thread::become_long_call_thread;
 use crate::threads::ticker::LongRunReports;
 use larder_runtime::low_priority_threads::lower_priority;
-use larder_runtime::turns::{EQUAL_WEIGHT, Schedule};
+use larder_runtime::turns::Schedule;
 
 pub(super) struct Threads {
     pub(super) long_runs: LongRunReports,
@@ -41,16 +42,19 @@ impl Threads {
     pub(super) fn are_available(self: &Arc<Self>) -> bool {
         let mut state = self.lock();
         if state.idle == 0 && state.started < self.max && !state.is_stopped {
-            let threads = self.clone();
-            let started = std::thread::Builder::new()
-                .name("larder-long".into())
-                .spawn(move || threads.work());
-            match started {
-                Ok(_) => state.started += 1,
+            match self.start_thread() {
+                Ok(()) => state.started += 1,
                 Err(error) => tracing::warn!(%error, "cannot start a thread for long calls"),
             }
         }
         state.started > 0
+    }
+
+    fn start_thread(self: &Arc<Self>) -> io::Result<()> {
+        let threads = self.clone();
+        let thread = std::thread::Builder::new().name("larder-long".into());
+        thread.spawn(move || threads.work())?;
+        Ok(())
     }
 
     /// Ends the threads when they have no work.
@@ -106,9 +110,5 @@ impl JobQueue for Threads {
 
 fn push(schedule: &mut Schedule<Arc<Job>>, job: Arc<Job>) {
     let config = job.meter.config.clone();
-    let weight = config
-        .quota_usage
-        .as_ref()
-        .map_or(EQUAL_WEIGHT, |quota_usage| quota_usage.quota().cpu);
-    schedule.push(&config.team, weight, job);
+    schedule.push(&config.team, config.cpu_weight(), job);
 }

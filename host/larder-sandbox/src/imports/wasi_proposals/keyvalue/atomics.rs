@@ -125,11 +125,7 @@ impl GuestState {
             Err(failure) => return Ok(Err(self.store_error(failure))),
         };
         let bytes = value.as_ref().map_or(0, Vec::len) as u64;
-        let lease = &self.lease;
-        let memory = lease
-            .memory
-            .charge(MemoryUse::Guests, lease.permit.caller(), bytes);
-        let Ok(memory) = memory else {
+        let Ok(memory) = self.lease.charge(MemoryUse::Guests, bytes) else {
             return Ok(Err(StoreError::Other(NO_MEMORY.to_owned())));
         };
         let cas = Cas {

@@ -69,12 +69,8 @@ impl GuestState {
         if let Err(error) = check_count(keys.len()) {
             return Ok(Err(error));
         }
-        let lease = &self.lease;
         let bytes = keys.len().saturating_mul(MAX_VALUE).min(MAX_BYTES) as u64;
-        let memory = lease
-            .memory
-            .charge(MemoryUse::Guests, lease.permit.caller(), bytes);
-        let Ok(_memory) = memory else {
+        let Ok(_memory) = self.lease.charge(MemoryUse::Guests, bytes) else {
             let why = "the server has no memory for the values";
             return Ok(Err(StoreError::Other(why.to_owned())));
         };
