@@ -119,12 +119,7 @@ impl provider_host::Host for GuestState {
         {
             return Ok(());
         }
-        let message = message.map(|text| {
-            text.chars()
-                .filter(|c| !c.is_control())
-                .take(MAX_PROGRESS_MESSAGE)
-                .collect::<String>()
-        });
+        let message = message.map(|text| without_control_characters(&text, MAX_PROGRESS_MESSAGE));
         if let Some(listener) = &self.lease.permit.call().progress {
             // If the receiver is slow, notifications are dropped: the guest never waits for the receiver.
             let _ = listener.try_send(Progress {
@@ -144,4 +139,10 @@ impl provider_host::Host for GuestState {
         let time_left = self.deadline.saturating_duration_since(Instant::now());
         Ok(u64::try_from(time_left.as_millis()).unwrap_or(u64::MAX))
     }
+}
+
+/// Returns the beginning of a text, without its control characters.
+pub(super) fn without_control_characters(text: &str, max: usize) -> String {
+    let plain = text.chars().filter(|c| !c.is_control());
+    plain.take(max).collect()
 }

@@ -2,7 +2,9 @@
 //! prompts can send to the client during a call.
 
 use serde_json::value::{RawValue, to_raw_value};
+use tokio::sync::mpsc::Sender;
 
+use super::host::without_control_characters;
 use crate::bindings::larder::provider::{interaction_host, interaction_types};
 use crate::guest::state::GuestState;
 use crate::json;
@@ -17,6 +19,11 @@ const MAX_LOGGER: usize = 200;
 impl GuestState {
     fn interaction(&self) -> Option<&Interaction> {
         self.lease.permit.call().interaction.as_ref()
+    }
+
+    fn log_for(&self, severity: Severity) -> Option<&Sender<LogMessage>> {
+        let interaction = self.interaction()?;
+        interaction.log_for(severity)
     }
 }
 
@@ -43,29 +50,17 @@ impl interaction_host::Host for GuestState {
         data: String,
     ) -> wasmtime::Result<()> {
         let severity = model_severity(severity);
-        let is_wanted = self
-            .interaction()
-            .is_some_and(|interaction| interaction.log_for(severity).is_some());
-        if !is_wanted || !self.take_notification() {
+        if self.log_for(severity).is_none() || !self.take_notification() {
             return Ok(());
         }
         let redact = |text: &str| self.lease.grant.secrets.redact(text).into_owned();
-        let logger = logger.map(|logger| {
-            redact(&logger)
-                .chars()
-                .filter(|c| !c.is_control())
-                .take(MAX_LOGGER)
-                .collect::<String>()
-        });
+        let logger = logger.map(|logger| without_control_characters(&redact(&logger), MAX_LOGGER));
         let message = LogMessage {
             severity,
             logger,
             data: log_data(&redact(&data))?,
         };
-        if let Some(log) = self
-            .interaction()
-            .and_then(|interaction| interaction.log_for(severity))
-        {
+        if let Some(log) = self.log_for(severity) {
             // If the client is slow, messages are dropped: the guest never waits for the client.
             let _ = log.try_send(message);
         }

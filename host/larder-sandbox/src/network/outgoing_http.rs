@@ -67,6 +67,9 @@ pub(crate) enum RequestError {
     NoMemory,
 }
 
+/// The response to a request, whose body is not read yet.
+type ResponseResult = Result<http::Response<reqwest::Body>, RequestError>;
+
 /// A request whose response is read completely.
 pub(crate) struct FetchRequest<'a> {
     pub(crate) method: &'a str,
@@ -153,7 +156,7 @@ impl OutgoingHttp {
         request: http::Request<reqwest::Body>,
         connect_timeout: Option<Duration>,
         permit: &Permit,
-    ) -> Result<http::Response<reqwest::Body>, RequestError> {
+    ) -> ResponseResult {
         let mut request = reqwest::Request::try_from(request)
             .map_err(|error| RequestError::Unreachable(format!("invalid URL: {error}")))?;
         let access = RequestTarget::of(&request).check(&self.rules)?;
@@ -177,7 +180,7 @@ impl OutgoingHttp {
         access: &RequestAccess<'_>,
         request: reqwest::Request,
         connect_timeout: Option<Duration>,
-    ) -> Result<http::Response<reqwest::Body>, RequestError> {
+    ) -> ResponseResult {
         let client = match access.auth {
             Some(auth) if auth.certificate.is_some() => {
                 let secrets = self.secrets(auth, &request)?;
@@ -261,7 +264,7 @@ impl OutgoingHttp {
     }
 }
 
-fn is_unauthorized(result: &Result<http::Response<reqwest::Body>, RequestError>) -> bool {
+fn is_unauthorized(result: &ResponseResult) -> bool {
     let response = result.as_ref().ok();
     response.is_some_and(|response| response.status() == http::StatusCode::UNAUTHORIZED)
 }

@@ -4,7 +4,7 @@
 mod pinned;
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -53,6 +53,15 @@ impl OutgoingTcp {
 
     pub(crate) fn rules(&self) -> &Arc<[TcpRule]> {
         &self.rules
+    }
+
+    pub(crate) fn has_rule_for_address(&self, address: IpAddr) -> bool {
+        let mut rules = self.rules.iter();
+        rules.any(|rule| rule.address() == Some(address))
+    }
+
+    pub(crate) fn has_rule_for_name(&self, name: &str) -> bool {
+        self.rules.iter().any(|rule| rule.matches_name(name))
     }
 
     /// Resolves a name. The port of the addresses is 0.

@@ -143,7 +143,7 @@ impl GuestState {
         &mut self,
         pollables: Vec<Resource<DynPollable>>,
     ) -> wasmtime::Result<Vec<u32>> {
-        while let Some(until) = self.tcp.as_ref().and_then(|tcp| tcp.first_end()) {
+        while let Some(until) = self.first_end() {
             let same = pollables
                 .iter()
                 .map(|pollable| Resource::new_borrow(pollable.rep()))
@@ -156,9 +156,15 @@ impl GuestState {
         self.table().poll(pollables).await
     }
 
+    /// When the time of the first attempt ends.
+    fn first_end(&self) -> Option<Instant> {
+        let tcp = self.tcp.as_ref()?;
+        tcp.first_end()
+    }
+
     /// Like [`Self::poll`], for one pollable.
     pub(super) async fn block(&mut self, pollable: Resource<DynPollable>) -> wasmtime::Result<()> {
-        while let Some(until) = self.tcp.as_ref().and_then(|tcp| tcp.first_end()) {
+        while let Some(until) = self.first_end() {
             let same = Resource::new_borrow(pollable.rep());
             match tokio::time::timeout_at(until.into(), self.table().block(same)).await {
                 Ok(ready) => return ready,

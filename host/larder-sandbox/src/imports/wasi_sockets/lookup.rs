@@ -47,14 +47,11 @@ impl GuestState {
         let name = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
         let shared = tcp.shared.clone();
         if let Ok(address) = name.parse::<IpAddr>()
-            && shared
-                .rules()
-                .iter()
-                .any(|rule| rule.address() == Some(address))
+            && shared.has_rule_for_address(address)
         {
             return Ok(vec![address]);
         }
-        if !shared.rules().iter().any(|rule| rule.matches_name(&name)) {
+        if !shared.has_rule_for_name(&name) {
             let why = format!(
                 "looking up `{name}` is not granted; its operator can allow connections to it with `tcp = [\"{name}:PORT\"]`"
             );

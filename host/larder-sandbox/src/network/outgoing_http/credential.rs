@@ -93,20 +93,16 @@ pub(super) fn add(
     let secret = secrets.main.secret.reveal();
     match &auth.placement {
         CredentialPlacement::Bearer | CredentialPlacement::ClientCredentials(_) => {
-            refuse_user(request)?;
-            add_header(request, AUTHORIZATION, &format!("Bearer {secret}"))?;
+            add_authorization(request, &format!("Bearer {secret}"))?;
             Ok(SecretForms::new(secret, secret))
         }
         CredentialPlacement::Basic { user } => {
-            refuse_user(request)?;
             let encoded = STANDARD.encode_to_string(format!("{user}:{secret}"));
-            add_header(request, AUTHORIZATION, &format!("Basic {encoded}"))?;
+            add_authorization(request, &format!("Basic {encoded}"))?;
             Ok(SecretForms::new(secret, &encoded))
         }
         CredentialPlacement::Header { name } => {
-            let name = HeaderName::from_bytes(name.as_bytes())
-                .map_err(|_| format!("`{name}` is not the name of a header"))?;
-            add_header(request, name, secret)?;
+            add_header(request, header_name(name)?, secret)?;
             Ok(SecretForms::new(secret, secret))
         }
         CredentialPlacement::Query { name } => {
@@ -138,6 +134,16 @@ fn add_signature(request: &mut reqwest::Request, key: &AwsKey<'_>) -> Result<(),
     }
     let signature = key.sign(request);
     add_header(request, AUTHORIZATION, &signature)
+}
+
+fn add_authorization(request: &mut reqwest::Request, text: &str) -> Result<(), String> {
+    refuse_user(request)?;
+    add_header(request, AUTHORIZATION, text)
+}
+
+fn header_name(name: &str) -> Result<HeaderName, String> {
+    HeaderName::from_bytes(name.as_bytes())
+        .map_err(|_| format!("`{name}` is not the name of a header"))
 }
 
 /// A user in the URL is another way to set the header `authorization`.

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
 use super::connect_timeout::{ConnectTimeoutLayer, with_connect_timeout};
-use super::{RequestError, request_error};
+use super::{RequestError, ResponseResult, request_error};
 use crate::network::dns::DnsLookups;
 use crate::network::resolved_addresses::NetworkScope;
 use larder_model::policy::{HostAuth, Secret};
@@ -47,7 +47,7 @@ pub(super) async fn execute(
     client: &reqwest::Client,
     request: reqwest::Request,
     connect_timeout: Option<Duration>,
-) -> Result<http::Response<reqwest::Body>, RequestError> {
+) -> ResponseResult {
     let response = with_connect_timeout(connect_timeout, client.execute(request)).await;
     response
         .map(Into::into)

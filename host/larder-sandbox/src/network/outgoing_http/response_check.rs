@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use http::StatusCode;
 
-use super::RequestError;
 use super::body_check::{BodyCheck, SecretInResponse};
 use super::secret_forms::SecretForms;
 use super::use_record::{PendingUse, UseRecord};
+use super::{RequestError, ResponseResult};
 use larder_runtime::metrics::CredentialOutcome;
 
 /// Checks the response to one request.
@@ -19,10 +19,7 @@ pub(super) struct ResponseCheck {
 
 impl ResponseCheck {
     /// Records how the request ended, and removes the secret from its result.
-    pub(super) fn apply(
-        self,
-        result: Result<http::Response<reqwest::Body>, RequestError>,
-    ) -> Result<http::Response<reqwest::Body>, RequestError> {
+    pub(super) fn apply(self, result: ResponseResult) -> ResponseResult {
         let record = self.pending.end(outcome(&result));
         match result {
             Ok(response) => Ok(checked(response, self.forms, record)),
@@ -54,7 +51,7 @@ fn redacted(error: RequestError, forms: &SecretForms) -> RequestError {
     }
 }
 
-fn outcome(result: &Result<http::Response<reqwest::Body>, RequestError>) -> CredentialOutcome {
+fn outcome(result: &ResponseResult) -> CredentialOutcome {
     match result {
         Ok(response) if is_rejection(response.status()) => CredentialOutcome::Rejected,
         Ok(_) => CredentialOutcome::Ok,
