@@ -7,7 +7,9 @@ use std::sync::Arc;
 use super::omissions::Omissions;
 use crate::bindings::larder::provider::provider_types::Error as WitError;
 use crate::guest_config::GuestConfig;
+use larder_model::input::Answer;
 use larder_model::resource::ReadResult;
+use larder_model::tool::ToolResult;
 use larder_provider::CallError;
 use larder_runtime::memory_budget::MemoryCharge;
 
@@ -91,6 +93,17 @@ pub(super) fn with_memory(mut result: ReadResult, memory: Option<MemoryCharge>) 
         contents.hold(Box::new(memory));
     }
     result
+}
+
+/// A large result of a tool keeps the memory that is charged for it.
+pub(super) fn with_tool_memory(
+    mut answer: Answer<ToolResult>,
+    memory: Option<MemoryCharge>,
+) -> Answer<ToolResult> {
+    if let Answer::Complete(result) = &mut answer {
+        result.held = held(memory);
+    }
+    answer
 }
 
 /// The memory that is charged for an answer. It is released with the result.

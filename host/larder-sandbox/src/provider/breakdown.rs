@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use super::convert::{read_result, wit_match};
+use super::Provider;
+use super::convert::{read_result, wit_read_request};
 use super::guest_calls::{AnswerMemory, Read};
 use super::omissions::Omissions;
-use super::{Provider, wit};
 use crate::guest_config::Lease;
 use crate::run::guest::GuestCall as _;
 use crate::threads::call_meter::CallMeter;
@@ -74,13 +74,8 @@ impl Provider {
         uri: &Uri,
         matched: Option<Match>,
     ) -> Result<Breakdown, String> {
-        let matched = matched.map(wit_match);
         let read = Read(
-            wit::ReadRequest {
-                uri: uri.to_string(),
-                matched,
-                known_version: None,
-            },
+            wit_read_request(uri, matched, None),
             AnswerMemory::default(),
         );
         let lease = Lease {

@@ -26,7 +26,7 @@ pub(super) use self::prompts::{
 };
 pub(super) use self::resources::{
     entry_page, entry_size, read_result, reading_size, template_match, template_page,
-    template_size, versions, wit_match,
+    template_size, versions, wit_read_request,
 };
 pub(super) use self::search::{hits, hits_size, wit_search_query};
 pub(super) use self::settings::declarations;
@@ -70,6 +70,18 @@ struct ListLimits<'a> {
     grant: &'a Grant,
 }
 
+impl<'a> ListLimits<'a> {
+    fn new(grant: &'a Grant, one: &'static str, many: &'static str) -> Self {
+        Self {
+            count: grant.limits.page_entries,
+            item_bytes: MAX_ITEM_BYTES,
+            one,
+            many,
+            grant,
+        }
+    }
+}
+
 /// Converts a page of a list.
 async fn list_page<W, T>(
     page: WitPage<W>,
@@ -111,16 +123,18 @@ async fn convert_items<W, T>(
     for (size, item) in sized {
         pace.item(size).await;
         if size > *item_bytes {
-            omissions.add(format!(
-                "{one} of more than {}",
-                size::show(*item_bytes as u64)
-            ));
+            omissions.add(too_large(one, *item_bytes));
         } else if let Some(item) = convert(item, omissions) {
             bytes += size as u64;
             items.push(item);
         }
     }
     (items, bytes)
+}
+
+/// The reason why an item is omitted that has more bytes than `max`.
+fn too_large(what: &str, max: usize) -> String {
+    format!("{what} of more than {}", size::show(max as u64))
 }
 
 fn check_cursor(cursor: &str, omissions: &mut Omissions<'_>) -> bool {
@@ -166,10 +180,7 @@ pub(super) fn completion(
     let count = values.len();
     values.retain(|value| value.len() <= MAX_COMPLETION_BYTES);
     if values.len() < count {
-        omissions.add(format!(
-            "a completion of more than {}",
-            size::show(MAX_COMPLETION_BYTES as u64)
-        ));
+        omissions.add(too_large("a completion", MAX_COMPLETION_BYTES));
     }
     Completion {
         values,

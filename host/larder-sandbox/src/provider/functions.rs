@@ -19,7 +19,7 @@ use std::time::Instant;
 use self::call::{FunctionAnswer, FunctionCall};
 use self::resources::FunctionTemplate;
 use super::Provider;
-use super::answers::{held, with_memory};
+use super::answers::{with_memory, with_tool_memory};
 use super::guest_calls::NoChecks;
 use super::probe::NOT_REUSABLE;
 use crate::guest_config::GuestConfig;
@@ -27,7 +27,7 @@ use crate::{CompiledComponent, Sandbox};
 use larder_functions::FunctionSet;
 use larder_model::input::Answer;
 use larder_model::policy::{Permit, ToolGrant};
-use larder_model::resource::{Match, ReadResult};
+use larder_model::resource::{Match, ReadResult, Template};
 use larder_model::tool::{Tool, ToolCall, ToolResult};
 use larder_model::uri::Uri;
 use larder_provider::{CallError, ListPage, LoadError, ProbeResult, ProviderParts, ToolValidation};
@@ -75,10 +75,6 @@ impl FunctionProvider {
         omitted.extend(self.missing_grants());
         let mut tools = all.items;
         tools.retain(|tool| grant.tools.allows(tool.name.as_str()));
-        let templates = self.templates.iter();
-        let templates = templates
-            .map(|template| template.listed(&self.functions, grant))
-            .collect();
         let bytes = definitions::size(&tools)
             + self.functions.documentation.as_ref().map_or(0, String::len);
         let charged = self.provider.charge_lists(bytes as u64);
@@ -94,7 +90,7 @@ impl FunctionProvider {
             claims: Vec::new(),
             entries: Vec::new(),
             next_cursor: None,
-            templates,
+            templates: self.listed_templates(),
             tools,
             prompts: Vec::new(),
             freshness: NOT_REUSABLE,
@@ -126,6 +122,19 @@ impl FunctionProvider {
                 )]
             }
         }
+    }
+
+    fn listed_templates(&self) -> Vec<Template> {
+        let grant = &self.provider.config.grant;
+        let templates = self.templates.iter();
+        templates
+            .map(|template| template.listed(&self.functions, grant))
+            .collect()
+    }
+
+    fn find_template(&self, text: &str) -> Option<&FunctionTemplate> {
+        let mut templates = self.templates.iter();
+        templates.find(|template| template.text() == text)
     }
 
     /// Returns all functions as tools.
@@ -168,11 +177,8 @@ impl FunctionProvider {
         let call = self
             .provider
             .call_with_memory(permit, guest_call, convert, validation);
-        let (mut answer, memory) = call.await?;
-        if let Answer::Complete(result) = &mut answer {
-            result.held = held(memory);
-        }
-        Ok(answer)
+        let (answer, memory) = call.await?;
+        Ok(with_tool_memory(answer, memory))
     }
 
     /// Reads a resource by calling its function.
@@ -183,8 +189,7 @@ impl FunctionProvider {
         matched: Option<Match>,
     ) -> Result<ReadResult, CallError> {
         let matched = matched.ok_or(CallError::NotFound)?;
-        let mut templates = self.templates.iter();
-        let template = templates.find(|template| template.text() == matched.template);
+        let template = self.find_template(&matched.template);
         let template = template.ok_or(CallError::NotFound)?.clone();
         let function = template.function;
         let arguments = template

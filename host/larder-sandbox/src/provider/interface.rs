@@ -6,11 +6,11 @@ use std::sync::Arc;
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, ready};
 
-use super::answers::{held, with_memory};
+use super::answers::{held, with_memory, with_tool_memory};
 use super::convert::{
     completion, declarations, entry_page, hits, prompt_result, read_result, template_match,
-    tool_result, versions, wit_argument_query, wit_match, wit_prompt_request, wit_search_query,
-    wit_tool_call,
+    tool_result, versions, wit_argument_query, wit_prompt_request, wit_read_request,
+    wit_search_query, wit_tool_call,
 };
 use super::functions::FunctionProvider;
 use super::guest_calls::{
@@ -91,11 +91,7 @@ impl interface::Provider for Provider {
         may_return: UriFilter,
     ) -> ProviderCall<'a, ReadResult> {
         let has_version = known_version.is_some();
-        let request = wit::ReadRequest {
-            uri: uri.to_string(),
-            matched: matched.map(wit_match),
-            known_version,
-        };
+        let request = wit_read_request(uri, matched, known_version);
         let requested = uri.clone();
         let convert = move |config: Arc<GuestConfig>, response: Result<wit::Reading, WitError>| {
             let requested = requested.clone();
@@ -161,9 +157,7 @@ impl interface::Provider for Provider {
     }
 
     fn complete(&self, permit: Permit, request: CompletionRequest) -> ProviderCall<'_, Completion> {
-        let compiled = self.compiled.load_full();
-        let contract = compiled.find_contract();
-        if contract.is_none_or(|contract| contract.completion.is_none()) {
+        if !self.implements_completion() {
             return Box::pin(ready(Ok(Completion::default())));
         }
         let request = completion_provider::CompletionRequest {
@@ -233,11 +227,8 @@ impl interface::Provider for Provider {
             "tool-provider",
             || async move {
                 let call = self.call_with_memory(permit, guest_call, convert, validation);
-                let (mut answer, memory) = call.await?;
-                if let Answer::Complete(result) = &mut answer {
-                    result.held = held(memory);
-                }
-                Ok(answer)
+                let (answer, memory) = call.await?;
+                Ok(with_tool_memory(answer, memory))
             },
         )
     }
@@ -370,6 +361,14 @@ impl interface::Provider for Provider {
 
     fn take_last_notes(&self) -> Vec<String> {
         self.config.log.take_notes()
+    }
+}
+
+impl Provider {
+    fn implements_completion(&self) -> bool {
+        let compiled = self.compiled.load_full();
+        let contract = compiled.find_contract();
+        contract.is_some_and(|contract| contract.completion.is_some())
     }
 }
 

@@ -54,11 +54,7 @@ pub(super) fn check(method: InputMethod, params: &Object) -> Result<(), &'static
 }
 
 fn check_elicitation(params: &Object) -> Result<(), &'static str> {
-    if !params
-        .get("message")
-        .and_then(Value::as_str)
-        .is_some_and(is_message)
-    {
+    if !text_of(params, "message").is_some_and(is_message) {
         return Err("its `message` is missing, too long or has control characters");
     }
     match params.get("mode").map(Value::as_str) {
@@ -76,21 +72,20 @@ fn is_message(text: &str) -> bool {
 
 fn check_page(params: &Object) -> Result<(), &'static str> {
     check_members(params, &["mode", "message", "url", "elicitationId"])?;
-    if !params
-        .get("url")
-        .and_then(Value::as_str)
-        .is_some_and(is_page)
-    {
+    if !text_of(params, "url").is_some_and(is_page) {
         return Err(
             "its `url` is not a URL with `https`, without credentials and of at most 4 KiB",
         );
     }
-    let is_id = |id: &Value| id.as_str().is_some_and(|id| is_word(id, MAX_ID));
     if params.get("elicitationId").is_none_or(is_id) {
         Ok(())
     } else {
         Err("its `elicitationId` is not a short text without control characters")
     }
+}
+
+fn is_id(id: &Value) -> bool {
+    id.as_str().is_some_and(|id| is_word(id, MAX_ID))
 }
 
 fn is_page(url: &str) -> bool {
@@ -122,12 +117,16 @@ fn check_form(params: &Object) -> Result<(), &'static str> {
     if !required.is_none_or(|required| are_names_of(fields, required)) {
         return Err("its form requires a field that it does not have");
     }
-    let is_valid = |(name, field): (&String, &Value)| is_word(name, MAX_ID) && is_form_field(field);
-    if fields.iter().all(is_valid) {
+    if are_form_fields(fields) {
         Ok(())
     } else {
         Err("a field of its form is neither a text, a number, a boolean nor a choice of texts")
     }
+}
+
+fn are_form_fields(fields: &Object) -> bool {
+    let mut fields = fields.iter();
+    fields.all(|(name, field)| is_word(name, MAX_ID) && is_form_field(field))
 }
 
 fn are_names_of(fields: &Object, names: &Value) -> bool {
@@ -141,15 +140,14 @@ fn is_form_field(field: &Value) -> bool {
     let Some(field) = object(Some(field)) else {
         return false;
     };
-    let (own, is_default): (&[&str], fn(&Value) -> bool) =
-        match field.get("type").and_then(Value::as_str) {
-            Some("string") => (STRING, Value::is_string),
-            Some("number") => (NUMBER, Value::is_number),
-            Some("integer") => (NUMBER, |value| value.is_i64() || value.is_u64()),
-            Some("boolean") => (&[], Value::is_boolean),
-            Some("array") if field.contains_key("items") => (CHOICES, is_texts),
-            _ => return false,
-        };
+    let (own, is_default): (&[&str], fn(&Value) -> bool) = match text_of(field, "type") {
+        Some("string") => (STRING, Value::is_string),
+        Some("number") => (NUMBER, Value::is_number),
+        Some("integer") => (NUMBER, |value| value.is_i64() || value.is_u64()),
+        Some("boolean") => (&[], Value::is_boolean),
+        Some("array") if field.contains_key("items") => (CHOICES, is_texts),
+        _ => return false,
+    };
     let is_text = is(field, "type", "string");
     field.iter().all(|(name, value)| match name.as_str() {
         name if !COMMON.contains(&name) && !own.contains(&name) => false,
@@ -157,9 +155,7 @@ fn is_form_field(field: &Value) -> bool {
         "default" => is_default(value),
         "minimum" | "maximum" => value.is_number(),
         "minLength" | "maxLength" | "minItems" | "maxItems" => value.is_u64(),
-        "format" if is_text => value
-            .as_str()
-            .is_some_and(|format| STRING_FORMATS.contains(&format)),
+        "format" if is_text => is_string_format(value),
         "format" => value.is_string(),
         "enum" | "enumNames" => is_texts(value),
         "oneOf" => has_titles(value),
@@ -173,39 +169,36 @@ fn has_choices(items: &Value) -> bool {
         return false;
     };
     let mut members = items.iter();
-    members.all(|(name, value)| match name.as_str() {
+    members.all(|(name, value)| is_choice_member(name, value))
+        && (items.contains_key("enum") || items.contains_key("anyOf"))
+}
+
+fn is_choice_member(name: &str, value: &Value) -> bool {
+    match name {
         "type" => value == "string",
         "enum" => is_texts(value),
         "anyOf" => has_titles(value),
         _ => false,
-    }) && (items.contains_key("enum") || items.contains_key("anyOf"))
+    }
 }
 
 fn has_titles(choices: &Value) -> bool {
-    let is_titled = |choice: &Value| {
-        let texts = object(Some(choice)).filter(|choice| choice.len() == 2);
-        texts.is_some_and(|choice| is_text_of(choice, "const") && is_text_of(choice, "title"))
-    };
     choices
         .as_array()
-        .is_some_and(|choices| choices.iter().all(is_titled))
+        .is_some_and(|choices| choices.iter().all(has_title))
+}
+
+fn has_title(choice: &Value) -> bool {
+    let texts = object(Some(choice)).filter(|choice| choice.len() == 2);
+    texts.is_some_and(|choice| is_text_of(choice, "const") && is_text_of(choice, "title"))
 }
 
 fn check_sampling(params: &Object) -> Result<(), &'static str> {
-    let is_content = |content: &Value| {
-        content.is_object() || content.as_array().is_some_and(|all| !all.is_empty())
-    };
-    let is_message = |message: &Value| {
-        let has_role = ["user", "assistant"]
-            .iter()
-            .any(|role| message["role"] == *role);
-        has_role && is_content(&message["content"])
-    };
     let messages = params
         .get("messages")
         .and_then(Value::as_array)
         .filter(|all| !all.is_empty());
-    if !messages.is_some_and(|messages| messages.iter().all(is_message)) {
+    if !messages.is_some_and(|messages| messages.iter().all(is_sampling_message)) {
         return Err("its `messages` are missing or invalid");
     }
     if params.get("maxTokens").is_some_and(Value::is_u64) {
@@ -213,6 +206,15 @@ fn check_sampling(params: &Object) -> Result<(), &'static str> {
     } else {
         Err("its `maxTokens` is missing or invalid")
     }
+}
+
+fn is_sampling_message(message: &Value) -> bool {
+    let mut roles = ["user", "assistant"].iter();
+    roles.any(|role| message["role"] == *role) && is_sampling_content(&message["content"])
+}
+
+fn is_sampling_content(content: &Value) -> bool {
+    content.is_object() || content.as_array().is_some_and(|all| !all.is_empty())
 }
 
 /// Checks that an object has no members except these and metadata.
@@ -234,6 +236,15 @@ fn object(value: Option<&Value>) -> Option<&Object> {
 
 fn is(object: &Object, member: &str, expected: &str) -> bool {
     object.get(member).is_some_and(|value| value == expected)
+}
+
+fn is_string_format(format: &Value) -> bool {
+    let format = format.as_str();
+    format.is_some_and(|format| STRING_FORMATS.contains(&format))
+}
+
+fn text_of<'v>(object: &'v Object, member: &str) -> Option<&'v str> {
+    object.get(member).and_then(Value::as_str)
 }
 
 fn is_text_of(object: &Object, member: &str) -> bool {

@@ -6,12 +6,12 @@ use super::pace::Pace;
 use super::parts::{audience, clamp_priority};
 use super::resources::{body, body_size, entry, entry_size};
 use super::texts::{self, last_modified};
-use super::{MAX_ITEM_BYTES, check_result_count};
-use crate::bindings::larder::provider::interaction_types as wit;
+use super::{MAX_ITEM_BYTES, check_result_count, too_large};
+use crate::bindings::larder::provider::{interaction_types as wit, provider_types as types};
 use crate::provider::omissions::Omissions;
 use larder_model::format::is_media_type;
 use larder_model::message::{Annotations, Block, BlockValue, EmbeddedResource, Media};
-use larder_model::size;
+use larder_model::resource::Entry;
 use larder_provider::CallError;
 
 /// Maximum number of blocks in one result.
@@ -64,13 +64,7 @@ pub(super) fn block(item: wit::Block, omissions: &mut Omissions<'_>) -> Result<B
         wit::BlockValue::Text(text) => BlockValue::Text(text),
         wit::BlockValue::Image(image) => BlockValue::Image(media(image, "image/", omissions)?),
         wit::BlockValue::Audio(audio) => BlockValue::Audio(media(audio, "audio/", omissions)?),
-        wit::BlockValue::Link(link) if entry_size(&link) > MAX_ITEM_BYTES => {
-            return Err(format!(
-                "a link of more than {}",
-                size::show(MAX_ITEM_BYTES as u64)
-            ));
-        }
-        wit::BlockValue::Link(link) => BlockValue::Link(Box::new(entry(link, omissions)?)),
+        wit::BlockValue::Link(link) => BlockValue::Link(Box::new(self::link(link, omissions)?)),
         wit::BlockValue::Embedded(resource) => BlockValue::Embedded(embedded(resource, omissions)?),
     };
     let is_link = matches!(value, BlockValue::Link(_));
@@ -82,6 +76,13 @@ pub(super) fn block(item: wit::Block, omissions: &mut Omissions<'_>) -> Result<B
         metadata: metadata(item.metadata, omissions),
         value,
     })
+}
+
+fn link(link: types::Entry, omissions: &mut Omissions<'_>) -> Result<Entry, String> {
+    if entry_size(&link) > MAX_ITEM_BYTES {
+        return Err(too_large("a link", MAX_ITEM_BYTES));
+    }
+    entry(link, omissions)
 }
 
 fn media(media: wit::Media, kind: &str, omissions: &Omissions<'_>) -> Result<Media, String> {

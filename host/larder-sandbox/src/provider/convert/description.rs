@@ -51,13 +51,13 @@ fn claims(mut claims: Vec<String>, omissions: &mut Omissions<'_>) -> Vec<String>
 
 /// Whether a text is a valid claim. A claim is a URI prefix, so only its scheme is checked.
 fn is_claim(claim: &str) -> bool {
-    claim.len() <= MAX_CLAIM
-        && claim.split_once(':').is_some_and(|(scheme, _)| {
-            scheme.starts_with(|c: char| c.is_ascii_alphabetic())
-                && scheme
-                    .chars()
-                    .all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
-        })
+    let scheme = claim.split_once(':').map(|(scheme, _)| scheme);
+    claim.len() <= MAX_CLAIM && scheme.is_some_and(is_scheme)
+}
+
+fn is_scheme(text: &str) -> bool {
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
+    text.starts_with(|c: char| c.is_ascii_alphabetic()) && text.chars().all(is_allowed)
 }
 
 #[cfg(test)]

@@ -11,6 +11,8 @@ use larder_model::resource::{Freshness, Icon, Role, Scope, Theme};
 
 /// Maximum number of icons of one item, and of sizes of one icon.
 const MAX_ICONS: usize = 16;
+/// Maximum time to live. Longer times are not useful, and sums of times stay small.
+const MAX_TTL: Duration = Duration::from_hours(24);
 
 pub(super) fn text_size(fields: [&Option<String>; 4]) -> usize {
     fields.into_iter().flatten().map(String::len).sum()
@@ -73,17 +75,20 @@ fn icon(icon: types::Icon, omissions: &mut Omissions<'_>) -> Option<Icon> {
         omissions.add("an icon whose `src` is neither `https://` nor `data:image/`");
         return None;
     }
-    let theme = icon.theme.map(|theme| match theme {
-        types::Theme::Light => Theme::Light,
-        types::Theme::Dark => Theme::Dark,
-    });
     let sizes = icon_sizes(icon.sizes, omissions);
     Some(Icon {
         src: icon.src,
         mime_type: media_type(icon.mime_type, omissions),
         sizes,
-        theme,
+        theme: icon.theme.map(theme),
     })
+}
+
+fn theme(theme: types::Theme) -> Theme {
+    match theme {
+        types::Theme::Light => Theme::Light,
+        types::Theme::Dark => Theme::Dark,
+    }
 }
 
 fn icon_sizes(mut sizes: Vec<String>, omissions: &mut Omissions<'_>) -> Vec<String> {
@@ -97,13 +102,17 @@ fn icon_sizes(mut sizes: Vec<String>, omissions: &mut Omissions<'_>) -> Vec<Stri
 }
 
 pub(super) fn freshness(freshness: types::Freshness) -> Freshness {
-    let scope = match freshness.scope {
+    Freshness {
+        ttl: Duration::from_millis(freshness.ttl_ms).min(MAX_TTL),
+        scope: scope(freshness.scope),
+    }
+}
+
+fn scope(scope: types::Scope) -> Scope {
+    match scope {
         types::Scope::Everyone => Scope::Everyone,
         types::Scope::Caller => Scope::Caller,
-    };
-    // The maximum is a day: longer times are not useful, and sums of times stay small.
-    let ttl = Duration::from_millis(freshness.ttl_ms).min(Duration::from_secs(24 * 60 * 60));
-    Freshness { ttl, scope }
+    }
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use super::names::{WORD_RULE, is_word, quoted};
 use super::pace::Pace;
 use super::parts::{extras_size, icons, role, text_size};
 use super::texts::{description, title};
-use super::{ListLimits, MAX_ITEM_BYTES, WitPage, list_page};
+use super::{ListLimits, WitPage, list_page};
 use crate::bindings::exports::larder::provider::prompt_provider as wit;
 use crate::provider::omissions::Omissions;
 use larder_model::input::Answer;
@@ -23,37 +23,32 @@ const MAX_NAME: usize = 128;
 /// Maximum number of arguments of a prompt.
 const MAX_ARGUMENTS: usize = 64;
 
+impl From<wit::PromptPage> for WitPage<wit::Prompt> {
+    fn from(page: wit::PromptPage) -> Self {
+        Self {
+            items: page.prompts,
+            next_cursor: page.next_cursor,
+            freshness: page.freshness,
+        }
+    }
+}
+
 pub(in crate::provider) async fn prompt_page(
     page: wit::PromptPage,
     grant: &Grant,
 ) -> Result<ListPage<Prompt>, CallError> {
-    let limits = ListLimits {
-        count: grant.limits.page_entries,
-        item_bytes: MAX_ITEM_BYTES,
-        one: "a prompt",
-        many: "prompts",
-        grant,
-    };
+    let limits = ListLimits::new(grant, "a prompt", "prompts");
     let mut names = HashSet::new();
-    list_page(
-        WitPage {
-            items: page.prompts,
-            next_cursor: page.next_cursor,
-            freshness: page.freshness,
-        },
-        &limits,
-        prompt_size,
-        |item, omissions| {
-            let name = quoted(&item.name, omissions);
-            if !names.insert(item.name.clone()) {
-                omissions.add(format!("a second prompt {name}"));
-                return None;
-            }
-            prompt(item, omissions)
-                .map_err(|why| omissions.add(format!("the prompt {name}: {why}")))
-                .ok()
-        },
-    )
+    list_page(page.into(), &limits, prompt_size, |item, omissions| {
+        let name = quoted(&item.name, omissions);
+        if !names.insert(item.name.clone()) {
+            omissions.add(format!("a second prompt {name}"));
+            return None;
+        }
+        prompt(item, omissions)
+            .map_err(|why| omissions.add(format!("the prompt {name}: {why}")))
+            .ok()
+    })
     .await
 }
 

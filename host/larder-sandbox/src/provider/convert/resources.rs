@@ -7,7 +7,7 @@ use super::metadata::{metadata, metadata_size};
 use super::pace::Pace;
 use super::parts::{audience, clamp_priority, extras_size, freshness, icons, text_size};
 use super::texts::{self, description, last_modified, media_type, title, valid, version};
-use super::{ListLimits, MAX_ITEM_BYTES, WitPage, check_result_count, list_page};
+use super::{ListLimits, WitPage, check_result_count, list_page};
 use crate::bindings::exports::larder::provider::resource_provider as wit;
 use crate::bindings::larder::provider::provider_types as types;
 use crate::provider::omissions::Omissions;
@@ -30,31 +30,36 @@ const MAX_SIZE: u64 = (1 << 53) - 1;
 /// Maximum size of a kind in bytes.
 const MAX_KIND: usize = 256;
 
+impl From<wit::EntryPage> for WitPage<types::Entry> {
+    fn from(page: wit::EntryPage) -> Self {
+        Self {
+            items: page.entries,
+            next_cursor: page.next_cursor,
+            freshness: page.freshness,
+        }
+    }
+}
+
+impl From<wit::TemplatePage> for WitPage<types::Template> {
+    fn from(page: wit::TemplatePage) -> Self {
+        Self {
+            items: page.templates,
+            next_cursor: page.next_cursor,
+            freshness: page.freshness,
+        }
+    }
+}
+
 pub(in crate::provider) async fn entry_page(
     page: wit::EntryPage,
     grant: &Grant,
 ) -> Result<ListPage<Entry>, CallError> {
-    let limits = ListLimits {
-        count: grant.limits.page_entries,
-        item_bytes: MAX_ITEM_BYTES,
-        one: "an entry",
-        many: "entries",
-        grant,
-    };
-    list_page(
-        WitPage {
-            items: page.entries,
-            next_cursor: page.next_cursor,
-            freshness: page.freshness,
-        },
-        &limits,
-        entry_size,
-        |item, omissions| {
-            entry(item, omissions)
-                .map_err(|why| omissions.add(format!("an entry: {why}")))
-                .ok()
-        },
-    )
+    let limits = ListLimits::new(grant, "an entry", "entries");
+    list_page(page.into(), &limits, entry_size, |item, omissions| {
+        entry(item, omissions)
+            .map_err(|why| omissions.add(format!("an entry: {why}")))
+            .ok()
+    })
     .await
 }
 
@@ -62,24 +67,8 @@ pub(in crate::provider) async fn template_page(
     page: wit::TemplatePage,
     grant: &Grant,
 ) -> Result<ListPage<Template>, CallError> {
-    let limits = ListLimits {
-        count: grant.limits.page_entries,
-        item_bytes: MAX_ITEM_BYTES,
-        one: "a template",
-        many: "templates",
-        grant,
-    };
-    list_page(
-        WitPage {
-            items: page.templates,
-            next_cursor: page.next_cursor,
-            freshness: page.freshness,
-        },
-        &limits,
-        template_size,
-        template,
-    )
-    .await
+    let limits = ListLimits::new(grant, "a template", "templates");
+    list_page(page.into(), &limits, template_size, template).await
 }
 
 pub(in crate::provider) fn entry_size(item: &types::Entry) -> usize {
@@ -124,10 +113,7 @@ fn details_size(details: &types::Details) -> usize {
 /// Converts an entry, or returns why it cannot be used.
 pub(super) fn entry(item: types::Entry, omissions: &mut Omissions<'_>) -> Result<Entry, String> {
     let uri = texts::entry_uri(&item.uri, omissions)?;
-    let size = item.size.filter(|size| *size <= MAX_SIZE);
-    if size != item.size {
-        omissions.add("a size of more than 2^53 bytes");
-    }
+    let size = resource_size(item.size, omissions);
     Ok(Entry {
         name: texts::name(item.name, uri.as_str(), omissions),
         uri,
@@ -139,6 +125,14 @@ pub(super) fn entry(item: types::Entry, omissions: &mut Omissions<'_>) -> Result
         details: details(item.details, omissions),
         rendered: RenderCache::default(),
     })
+}
+
+fn resource_size(size: Option<u64>, omissions: &mut Omissions<'_>) -> Option<u64> {
+    if size.is_none_or(|size| size <= MAX_SIZE) {
+        return size;
+    }
+    omissions.add("a size of more than 2^53 bytes");
+    None
 }
 
 fn template(item: types::Template, omissions: &mut Omissions<'_>) -> Option<Template> {
@@ -162,12 +156,7 @@ fn details(details: Option<types::Details>, omissions: &mut Omissions<'_>) -> De
         return Details::default();
     };
     Details {
-        kind: valid(
-            details.kind,
-            |kind| kind.len() <= MAX_KIND,
-            "a kind of more than 256 bytes",
-            omissions,
-        ),
+        kind: kind(details.kind, omissions),
         audience: audience(details.audience),
         priority: details
             .priority
@@ -176,6 +165,11 @@ fn details(details: Option<types::Details>, omissions: &mut Omissions<'_>) -> De
         icons: icons(details.icons, omissions),
         metadata: metadata(details.metadata, omissions),
     }
+}
+
+fn kind(kind: Option<String>, omissions: &mut Omissions<'_>) -> Option<String> {
+    let is_short = |kind: &str| kind.len() <= MAX_KIND;
+    valid(kind, is_short, "a kind of more than 256 bytes", omissions)
 }
 
 pub(in crate::provider) fn template_match(found: wit::TemplateMatch) -> Result<Match, CallError> {
@@ -187,8 +181,21 @@ pub(in crate::provider) fn template_match(found: wit::TemplateMatch) -> Result<M
     })
 }
 
+/// Converts a request to read a resource for a guest.
+pub(in crate::provider) fn wit_read_request(
+    uri: &Uri,
+    matched: Option<Match>,
+    known_version: Option<String>,
+) -> wit::ReadRequest {
+    wit::ReadRequest {
+        uri: uri.to_string(),
+        matched: matched.map(wit_match),
+        known_version,
+    }
+}
+
 /// Converts a match for a guest. The values of the variables are unchanged: the host or the guest itself found them.
-pub(in crate::provider) fn wit_match(found: Match) -> wit::TemplateMatch {
+fn wit_match(found: Match) -> wit::TemplateMatch {
     let variable = |Variable { name, key, value }| wit::Variable { name, key, value };
     wit::TemplateMatch {
         uri_template: found.template,

@@ -2,15 +2,14 @@
 
 use std::collections::HashSet;
 
-use super::MAX_ITEM_BYTES;
 use super::pace::Pace;
 use super::parts::freshness;
 use super::resources::{entry, entry_size};
+use super::{MAX_ITEM_BYTES, too_large};
 use crate::bindings::exports::larder::provider::search_provider as wit;
 use crate::provider::omissions::Omissions;
 use larder_model::resource::Freshness;
 use larder_model::search::{Hit, Hits, SearchQuery};
-use larder_model::size;
 
 /// Maximum number of characters of an excerpt.
 const MAX_EXCERPT: usize = 4_000;
@@ -49,10 +48,7 @@ pub(in crate::provider) async fn hits(
         let size = entry_size(&item);
         pace.item(size).await;
         if size > MAX_ITEM_BYTES {
-            omissions.add(format!(
-                "a hit of a search of more than {}",
-                size::show(MAX_ITEM_BYTES as u64)
-            ));
+            omissions.add(too_large("a hit of a search", MAX_ITEM_BYTES));
             continue;
         }
         match entry(item, omissions) {

@@ -2,9 +2,9 @@
 //! omitted.
 
 use super::names::quoted;
+use super::too_large;
 use crate::provider::omissions::Omissions;
 use larder_model::format::{is_date_time, is_media_type};
-use larder_model::size;
 use larder_model::uri::Uri;
 
 /// Maximum size of a name or a title in bytes.
@@ -48,10 +48,7 @@ pub(super) fn cut(
     omissions: &mut Omissions<'_>,
 ) -> String {
     if text.len() > max {
-        omissions.add(format!(
-            "the end of {what} of more than {}",
-            size::show(max as u64)
-        ));
+        omissions.add(too_large(&format!("the end of {what}"), max));
         text.truncate(text.floor_char_boundary(max));
     }
     text

@@ -28,44 +28,42 @@ const MAX_STRUCTURED: usize = 1 << 20;
 /// Maximum size of a tool in bytes.
 const MAX_TOOL: usize = MAX_ITEM_BYTES + 2 * MAX_SCHEMA;
 
+impl From<wit::ToolPage> for WitPage<wit::Tool> {
+    fn from(page: wit::ToolPage) -> Self {
+        Self {
+            items: page.tools,
+            next_cursor: page.next_cursor,
+            freshness: page.freshness,
+        }
+    }
+}
+
 pub(in crate::provider) async fn tool_page(
     page: wit::ToolPage,
     grant: &Grant,
 ) -> Result<ListPage<Tool>, CallError> {
     let limits = ListLimits {
-        count: grant.limits.page_entries,
         item_bytes: MAX_TOOL,
-        one: "a tool",
-        many: "tools",
-        grant,
+        ..ListLimits::new(grant, "a tool", "tools")
     };
     let mut names = HashSet::new();
-    list_page(
-        WitPage {
-            items: page.tools,
-            next_cursor: page.next_cursor,
-            freshness: page.freshness,
-        },
-        &limits,
-        tool_size,
-        |item, omissions| {
-            let name = ToolName::parse(&item.name)
-                .map_err(|error| {
-                    omissions.add(format!(
-                        "the tool {}: {error}",
-                        quoted(&item.name, omissions)
-                    ))
-                })
-                .ok()?;
-            if !names.insert(name.clone()) {
-                omissions.add(format!("a second tool `{name}`"));
-                return None;
-            }
-            tool(name.clone(), item, omissions)
-                .map_err(|why| omissions.add(format!("the tool `{name}`: {why}")))
-                .ok()
-        },
-    )
+    list_page(page.into(), &limits, tool_size, |item, omissions| {
+        let name = ToolName::parse(&item.name)
+            .map_err(|error| {
+                omissions.add(format!(
+                    "the tool {}: {error}",
+                    quoted(&item.name, omissions)
+                ))
+            })
+            .ok()?;
+        if !names.insert(name.clone()) {
+            omissions.add(format!("a second tool `{name}`"));
+            return None;
+        }
+        tool(name.clone(), item, omissions)
+            .map_err(|why| omissions.add(format!("the tool `{name}`: {why}")))
+            .ok()
+    })
     .await
 }
 
@@ -102,11 +100,9 @@ fn tool(name: ToolName, item: wit::Tool, omissions: &mut Omissions<'_>) -> Resul
             .map_err(|why| omissions.add(format!("the output schema of the tool `{name}`: {why}")))
             .is_ok()
     });
-    let given = item.metadata.iter().filter(|(key, _)| key == UI_KEY);
-    let given = given.count();
+    let given = count_apps(&item.metadata);
     let metadata = metadata(item.metadata, omissions);
-    let kept = metadata.iter().filter(|(key, _)| key == UI_KEY);
-    if kept.count() < given {
+    if count_apps(&metadata) < given {
         // Without the value that was omitted, a tool for apps only would be shown to models.
         return Err(format!("its metadata `{UI_KEY}` cannot be used"));
     }
@@ -121,6 +117,11 @@ fn tool(name: ToolName, item: wit::Tool, omissions: &mut Omissions<'_>) -> Resul
         icons: icons(item.icons, omissions),
         metadata,
     })
+}
+
+fn count_apps<T>(metadata: &[(String, T)]) -> usize {
+    let apps = metadata.iter().filter(|(key, _)| key == UI_KEY);
+    apps.count()
 }
 
 fn schema(text: &str, what: &str) -> Result<Box<RawValue>, String> {
@@ -144,26 +145,28 @@ fn check_schema(schema: &RawValue, what: &str) -> Result<(), String> {
         return Err(format!("the `type` of its {what} schema is not `object`"));
     }
     let properties = schema.get("properties");
-    let are_objects = |it: &Value| {
-        it.as_object()
-            .is_some_and(|it| it.values().all(Value::is_object))
-    };
     if !properties.is_none_or(are_objects) {
         return Err(format!(
             "the `properties` of its {what} schema are not objects"
         ));
     }
     let required = schema.get("required");
-    let are_names = |it: &Value| {
-        it.as_array()
-            .is_some_and(|it| it.iter().all(Value::is_string))
-    };
     if !required.is_none_or(are_names) {
         return Err(format!(
             "`required` of its {what} schema is not a list of names"
         ));
     }
     Ok(())
+}
+
+fn are_objects(properties: &Value) -> bool {
+    let properties = properties.as_object();
+    properties.is_some_and(|it| it.values().all(Value::is_object))
+}
+
+fn are_names(required: &Value) -> bool {
+    let required = required.as_array();
+    required.is_some_and(|it| it.iter().all(Value::is_string))
 }
 
 fn hints(hints: wit::Hints) -> Hints {

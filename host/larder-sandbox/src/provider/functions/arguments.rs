@@ -73,10 +73,7 @@ impl ValueReader<'_> {
         let types = self.types;
         let ty = types.get(id);
         match ty {
-            Type::Bool => json
-                .as_bool()
-                .map(Val::Bool)
-                .ok_or_else(|| expected("true or false")),
+            Type::Bool => boolean(json),
             Type::Integer(integer) => integer_value(*integer, json),
             Type::Float32 => float(json).and_then(float32),
             Type::Float64 => float(json).map(Val::Float64),
@@ -129,7 +126,7 @@ impl ValueReader<'_> {
         json: &Value,
         ty: impl Fn(usize) -> Option<TypeId>,
     ) -> Result<Vec<Val>, ArgumentError> {
-        let items = json.as_array().ok_or_else(|| expected("an array"))?;
+        let items = array(json)?;
         let mut values = Vec::with_capacity(items.len().min(self.left));
         for (position, item) in items.iter().enumerate() {
             let ty = ty(position).ok_or_else(|| expected(&format!("{position} items")))?;
@@ -218,6 +215,15 @@ fn object(json: &Value) -> Result<&Map<String, Value>, ArgumentError> {
     json.as_object().ok_or_else(|| expected("an object"))
 }
 
+fn array(json: &Value) -> Result<&Vec<Value>, ArgumentError> {
+    json.as_array().ok_or_else(|| expected("an array"))
+}
+
+fn boolean(json: &Value) -> Result<Val, ArgumentError> {
+    let boolean = json.as_bool().map(Val::Bool);
+    boolean.ok_or_else(|| expected("true or false"))
+}
+
 fn text(json: &Value) -> Result<&str, ArgumentError> {
     json.as_str().ok_or_else(|| expected("a string"))
 }
@@ -241,7 +247,7 @@ fn name(names: &[String], json: &Value) -> Result<String, ArgumentError> {
 }
 
 fn flags(names: &[String], json: &Value) -> Result<Val, ArgumentError> {
-    let items = json.as_array().ok_or_else(|| expected("an array"))?;
+    let items = array(json)?;
     let mut set = Vec::new();
     for (position, item) in items.iter().enumerate() {
         let flag = name(names, item).map_err(|error| error.within(position))?;

@@ -143,20 +143,24 @@ pub(super) async fn read_result(
         body,
         metadata: Vec::new(),
     };
-    let scope = if answer.belongs_to_caller {
+    Ok(ReadResult {
+        contents: Contents::from_iter([content]).into(),
+        version: None,
+        freshness: freshness(template, answer.belongs_to_caller),
+        shared: false,
+    })
+}
+
+fn freshness(template: &FunctionTemplate, belongs_to_caller: bool) -> Freshness {
+    let scope = if belongs_to_caller {
         Scope::Caller
     } else {
         Scope::Everyone
     };
-    Ok(ReadResult {
-        contents: Contents::from_iter([content]).into(),
-        version: None,
-        freshness: Freshness {
-            ttl: template.ttl,
-            scope,
-        },
-        shared: false,
-    })
+    Freshness {
+        ttl: template.ttl,
+        scope,
+    }
 }
 
 /// The body of a resource, and its media type.

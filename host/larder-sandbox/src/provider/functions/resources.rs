@@ -7,7 +7,7 @@ use wasmtime::component::Val;
 
 use super::uri_values;
 use super::value_facts::media_type;
-use larder_functions::{Function, FunctionSet, Type, TypeTable};
+use larder_functions::{Function, FunctionSet, Parameter, Type, TypeTable};
 use larder_model::policy::{FunctionResource, Grant};
 use larder_model::resource::{Details, RenderCache, Template, Variable};
 use larder_uri_template::UriTemplate;
@@ -52,10 +52,9 @@ fn template(
         return Err(format!("the function {name:?} returns nothing to read"));
     }
     let parameters = &function.parameters;
-    let unknown = template.variables().find(|variable| {
-        let mut names = parameters.iter().map(|it| variable_name(&it.name));
-        !names.any(|name| name == *variable)
-    });
+    let unknown = template
+        .variables()
+        .find(|variable| !is_parameter(parameters, variable));
     if let Some(unknown) = unknown {
         return Err(format!(
             "the function {name:?} has no parameter `{unknown}`"
@@ -88,6 +87,11 @@ fn template(
 /// The name of the variable of a parameter. Variables cannot contain `-`.
 fn variable_name(parameter: &str) -> String {
     parameter.replace('-', "_")
+}
+
+fn is_parameter(parameters: &[Parameter], variable: &str) -> bool {
+    let mut names = parameters.iter().map(|it| variable_name(&it.name));
+    names.any(|name| name == variable)
 }
 
 impl FunctionTemplate {

@@ -42,12 +42,7 @@ impl JsonWriter<'_> {
                 self.string(character.encode_utf8(&mut [0; 4]))?;
             }
             (Type::String, Val::String(text)) => self.string(text)?,
-            (Type::List(_), Val::List(items)) if types.is_bytes(ty) => {
-                let encoded = base64_simd::STANDARD.encode_to_string(bytes(items));
-                self.push("\"");
-                self.push(&encoded);
-                self.push("\"");
-            }
+            (Type::List(_), Val::List(items)) if types.is_bytes(ty) => self.bytes(items),
             (Type::List(element), Val::List(items)) => {
                 self.items(items.iter().map(|item| (*element, item)))?;
             }
@@ -96,6 +91,13 @@ impl JsonWriter<'_> {
     fn number(&mut self, number: impl std::fmt::Display) {
         // Writing to memory does not fail.
         _ = write!(self.text, "{number}");
+    }
+
+    fn bytes(&mut self, items: &[Val]) {
+        let encoded = base64_simd::STANDARD.encode_to_string(bytes(items));
+        self.push("\"");
+        self.push(&encoded);
+        self.push("\"");
     }
 
     fn integer(&mut self, value: &Val) -> Result<(), CallError> {

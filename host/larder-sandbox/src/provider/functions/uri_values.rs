@@ -8,8 +8,7 @@ use larder_functions::{Type, TypeId, TypeTable};
 /// Whether a part of a URI can have this type.
 pub(super) fn is_supported(types: &TypeTable, id: TypeId) -> bool {
     match types.get(id) {
-        Type::Option(some) => is_single(types, *some),
-        Type::List(element) => is_single(types, *element),
+        Type::Option(part) | Type::List(part) => is_single(types, *part),
         _ => is_single(types, id),
     }
 }
@@ -54,22 +53,14 @@ fn one(types: &TypeTable, id: TypeId, values: &[&str]) -> Result<Val, String> {
 }
 
 fn single(types: &TypeTable, id: TypeId, text: &str) -> Result<Val, String> {
-    let number = || {
-        let number = text.parse::<f64>().ok().filter(|number| number.is_finite());
-        number.ok_or_else(|| format!("expected a number, found {text:?}"))
-    };
     match types.get(id) {
         Type::String => Ok(Val::String(text.to_owned())),
-        Type::Bool => match text {
-            "true" => Ok(Val::Bool(true)),
-            "false" => Ok(Val::Bool(false)),
-            _ => Err(format!("expected `true` or `false`, found {text:?}")),
-        },
+        Type::Bool => boolean(text),
         Type::Integer(integer) => {
             integer_text(*integer, text).map_err(|error| format!("{error}, found {text:?}"))
         }
-        Type::Float32 => float32(number()?).map_err(|error| error.to_string()),
-        Type::Float64 => Ok(Val::Float64(number()?)),
+        Type::Float32 => float32(number(text)?).map_err(|error| error.to_string()),
+        Type::Float64 => number(text).map(Val::Float64),
         Type::Char => character(text).map_err(|error| error.to_string()),
         Type::Enum(names) if names.iter().any(|name| name == text) => {
             Ok(Val::Enum(text.to_owned()))
@@ -80,6 +71,19 @@ fn single(types: &TypeTable, id: TypeId, text: &str) -> Result<Val, String> {
         )),
         _ => Err("its type cannot be a part of a URI".into()),
     }
+}
+
+fn boolean(text: &str) -> Result<Val, String> {
+    match text {
+        "true" => Ok(Val::Bool(true)),
+        "false" => Ok(Val::Bool(false)),
+        _ => Err(format!("expected `true` or `false`, found {text:?}")),
+    }
+}
+
+fn number(text: &str) -> Result<f64, String> {
+    let number = text.parse::<f64>().ok().filter(|number| number.is_finite());
+    number.ok_or_else(|| format!("expected a number, found {text:?}"))
 }
 
 #[cfg(test)]
