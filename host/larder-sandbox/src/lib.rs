@@ -103,16 +103,7 @@ impl Sandbox {
         let metrics = Metrics::default();
         let memory_budget = MemoryBudget::new(config.memory);
         memory_budget.register_metrics(&metrics);
-        let guests = config.slots;
-        let code = config.compiler.cache.size;
-        let log = config.log;
-        let configured = ShareLimits {
-            guests,
-            code,
-            log,
-            ..ShareLimits::default()
-        };
-        let shares = Shares::new(configured, memory_budget.several_teams());
+        let shares = Shares::new(share_limits(config), memory_budget.several_teams());
         shares.register_metrics(&metrics);
         let idle = reusable.clone();
         metrics.register_gauge(
@@ -184,5 +175,14 @@ impl Sandbox {
     fn folder_threads(&self, team: &TeamName, provider: &ProviderName) -> Arc<FolderThreads> {
         self.folder_threads
             .of(team, provider, &self.shares.team(team))
+    }
+}
+
+fn share_limits(config: &Config) -> ShareLimits {
+    ShareLimits {
+        guests: config.slots,
+        code: config.compiler.cache.size,
+        log: config.log,
+        ..ShareLimits::default()
     }
 }

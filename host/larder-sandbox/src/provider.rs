@@ -129,11 +129,7 @@ fn guest_config(
             grant,
             lookups.clone(),
             sandbox.credentials().clone(),
-            CredentialUser {
-                team: team.clone(),
-                provider: name.clone(),
-                metrics: facts.metrics.clone(),
-            },
+            credential_user(facts),
         )),
         outgoing_tcp: OutgoingTcp::new(grant, lookups, discarder),
         signal_rate_limit: SignalRateLimit::default(),
@@ -158,6 +154,14 @@ fn guest_config(
         folder_threads: (!grant.dirs.is_empty()).then(|| sandbox.folder_threads(team, name)),
         max_host_resources: sandbox.max_host_resources,
         quota_usage: facts.quota_usage.clone(),
+    }
+}
+
+fn credential_user(facts: &ProviderFacts) -> CredentialUser {
+    CredentialUser {
+        team: facts.team.clone(),
+        provider: facts.name.clone(),
+        metrics: facts.metrics.clone(),
     }
 }
 

@@ -91,11 +91,7 @@ impl GuestLimiter {
         if !self.charge(by, caller) {
             return false;
         }
-        if self
-            .team_memory
-            .as_mut()
-            .is_some_and(|team_memory| !team_memory.grow(by))
-        {
+        if !self.grow_team_memory(by) {
             self.needed -= by;
             self.team_memory_exhausted = true;
             return false;
@@ -112,6 +108,11 @@ impl GuestLimiter {
             return false;
         }
         self.charge(to.saturating_sub(from) as u64 * TABLE_ELEMENT, caller)
+    }
+
+    fn grow_team_memory(&mut self, by: u64) -> bool {
+        let team_memory = self.team_memory.as_mut();
+        team_memory.is_none_or(|team_memory| team_memory.grow(by))
     }
 
     /// Charges bytes to the memory budget of the server. If possible, charges whole steps, so that most calls charge

@@ -246,14 +246,18 @@ impl LogState {
             }
             let max_length = MAX_LINE.max(self.longest_secret);
             while line.len() >= max_length + self.longest_secret {
-                // The cut is at 0 if overlapping secrets cover the whole line; then the whole line is logged
-                // (redacted).
-                let cut = Some(self.secrets().safe_cut(line, max_length))
-                    .filter(|cut| *cut > 0)
-                    .unwrap_or(line.len());
+                let cut = self.cut(line, max_length);
                 self.line(level, &String::from_utf8_lossy(&line[..cut]));
                 line.drain(..cut);
             }
+        }
+    }
+
+    /// Where a long line is cut. If overlapping secrets cover the whole line, the whole line is logged (redacted).
+    fn cut(&self, line: &[u8], max_length: usize) -> usize {
+        match self.secrets().safe_cut(line, max_length) {
+            0 => line.len(),
+            cut => cut,
         }
     }
 }
@@ -299,17 +303,21 @@ impl LogStream {
         }
         state.write(self.level, &mut line, bytes);
     }
+
+    fn log_last_line(&self) {
+        let line = std::mem::take(&mut *self.line.lock());
+        if !line.is_empty() {
+            self.log
+                .line(self.level, String::from_utf8_lossy(&line).trim_end());
+        }
+    }
 }
 
 impl Drop for LogStream {
     fn drop(&mut self) {
         // The stream is cloned for each handle. If the last line has no line break, the last clone logs it.
         if Arc::strong_count(&self.line) == 1 {
-            let line = std::mem::take(&mut *self.line.lock());
-            if !line.is_empty() {
-                self.log
-                    .line(self.level, String::from_utf8_lossy(&line).trim_end());
-            }
+            self.log_last_line();
         }
     }
 }

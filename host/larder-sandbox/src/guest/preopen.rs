@@ -14,10 +14,7 @@ use larder_platform::files::{RESOLVE_FOLDER, path_of_descriptor};
 
 /// Preopens a granted folder for a guest.
 pub(super) fn open(wasi: &mut WasiCtxBuilder, dir: &Dir) -> wasmtime::Result<()> {
-    let perms = match dir.access {
-        Access::Read => FsPerms::ReadOnly,
-        Access::Write => FsPerms::ReadWrite,
-    };
+    let perms = perms(dir.access);
     if !dir.is_canonical {
         // The operator configured this path, so links in it are followed.
         wasi.preopened_dir(&dir.host, &dir.guest, perms)?;
@@ -26,6 +23,13 @@ pub(super) fn open(wasi: &mut WasiCtxBuilder, dir: &Dir) -> wasmtime::Result<()>
     let folder = open_without_links(&dir.host)?;
     wasi.preopened_dir(path_of(&folder, dir), &dir.guest, perms)?;
     Ok(())
+}
+
+fn perms(access: Access) -> FsPerms {
+    match access {
+        Access::Read => FsPerms::ReadOnly,
+        Access::Write => FsPerms::ReadWrite,
+    }
 }
 
 /// A path that leads to this descriptor, also if another folder is at the granted path by now. The path is needed

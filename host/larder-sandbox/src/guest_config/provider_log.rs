@@ -42,6 +42,15 @@ struct OutputLimit {
     bucket: Arc<TokenBucket>,
 }
 
+impl OutputLimit {
+    fn new(per_second: u32) -> Self {
+        Self {
+            per_second,
+            bucket: Arc::new(TokenBucket::new(u64::from(per_second))),
+        }
+    }
+}
+
 impl OutputLimits {
     pub(crate) fn new(log_each_fault: bool) -> Self {
         Self {
@@ -61,15 +70,11 @@ impl OutputLimits {
         let mut limits = self.providers.lock();
         // A full bucket that is not in use is equal to a new bucket.
         limits.retain(|_, limit| Arc::strong_count(&limit.bucket) > 1 || !limit.bucket.is_full());
-        let new = || OutputLimit {
-            per_second,
-            bucket: Arc::new(TokenBucket::new(u64::from(per_second))),
-        };
         let limit = limits
             .entry((team.clone(), provider.clone()))
-            .or_insert_with(new);
+            .or_insert_with(|| OutputLimit::new(per_second));
         if limit.per_second != per_second {
-            *limit = new();
+            *limit = OutputLimit::new(per_second);
         }
         Output {
             bucket: limit.bucket.clone(),

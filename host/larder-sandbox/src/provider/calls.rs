@@ -293,11 +293,8 @@ impl Provider {
 
     /// Logs a fault with all details. Converts the fault to an error, of which the caller gets only the kind.
     fn log_fault(&self, fault: Fault, subject: &str) -> CallError {
-        if fault.kind == FaultKind::NoCapacity {
-            return CallError::Busy;
-        }
-        if fault.kind == FaultKind::NoMemory {
-            return CallError::NoMemory;
+        if let Some(error) = refusal(&fault.kind) {
+            return error;
         }
         let team = self.config.team.non_default();
         let provider = self.config.provider.as_str();
@@ -314,5 +311,14 @@ impl Provider {
         self.keep_fault(&fault, subject);
         self.last_stderr.lock().clone_from(stderr);
         CallError::Fault(fault)
+    }
+}
+
+/// The error of a call that ended because the server or the team has nothing left for it, which is no fault.
+fn refusal(kind: &FaultKind) -> Option<CallError> {
+    match kind {
+        FaultKind::NoCapacity => Some(CallError::Busy),
+        FaultKind::NoMemory => Some(CallError::NoMemory),
+        _ => None,
     }
 }

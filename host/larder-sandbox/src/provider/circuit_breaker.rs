@@ -69,10 +69,7 @@ impl CircuitBreaker {
     pub(super) fn attempt(&self) -> Result<Attempt<'_>, Duration> {
         // The usual case, in which the clock is not read.
         if !self.is_open.load(Relaxed) {
-            return Ok(Attempt {
-                breaker: self,
-                is_trial: false,
-            });
+            return Ok(Attempt::new(self, false));
         }
         self.attempt_at(Instant::now())
     }
@@ -100,25 +97,16 @@ impl CircuitBreaker {
 
     fn attempt_at(&self, now: Instant) -> Result<Attempt<'_>, Duration> {
         if !self.is_open.load(Relaxed) {
-            return Ok(Attempt {
-                breaker: self,
-                is_trial: false,
-            });
+            return Ok(Attempt::new(self, false));
         }
         let mut state = self.state();
         match state.open_until {
-            None => Ok(Attempt {
-                breaker: self,
-                is_trial: false,
-            }),
+            None => Ok(Attempt::new(self, false)),
             Some(until) if now < until => Err(until - now),
             Some(_) if state.is_trial_running => Err(INITIAL_OPEN_TIME),
             Some(_) => {
                 state.is_trial_running = true;
-                Ok(Attempt {
-                    breaker: self,
-                    is_trial: true,
-                })
+                Ok(Attempt::new(self, true))
             }
         }
     }
@@ -128,7 +116,26 @@ impl CircuitBreaker {
     }
 }
 
-impl Attempt<'_> {
+impl State {
+    fn close(&mut self, now: Instant) {
+        self.open_until = None;
+        self.last_subject = None;
+        self.subjects_differ = false;
+        self.closed_at = Some(now);
+    }
+
+    fn was_closed_recently(&self, now: Instant) -> bool {
+        self.closed_at.is_some_and(|closed_at| {
+            now.saturating_duration_since(closed_at) < self.last_open_time * 10
+        })
+    }
+}
+
+impl<'a> Attempt<'a> {
+    fn new(breaker: &'a CircuitBreaker, is_trial: bool) -> Self {
+        Self { breaker, is_trial }
+    }
+
     /// Reports that the guest answered. An error is an answer too.
     pub(super) fn answered(self) {
         self.answered_at(Instant::now);
@@ -147,10 +154,7 @@ impl Attempt<'_> {
         // Calls that began before the circuit was opened do not close it.
         if self.is_trial {
             let mut state = breaker.state();
-            state.open_until = None;
-            state.last_subject = None;
-            state.subjects_differ = false;
-            state.closed_at = Some(now());
+            state.close(now());
             breaker.is_open.store(false, Relaxed);
         }
     }
@@ -169,11 +173,7 @@ impl Attempt<'_> {
             return None;
         }
         // If the circuit was closed only recently, it continues with the doubled time.
-        let relapsed = self.is_trial
-            || state.closed_at.is_some_and(|closed_at| {
-                now.saturating_duration_since(closed_at) < state.last_open_time * 10
-            });
-        let time = if relapsed {
+        let time = if self.is_trial || state.was_closed_recently(now) {
             (state.last_open_time * 2).min(MAX_OPEN_TIME)
         } else {
             INITIAL_OPEN_TIME

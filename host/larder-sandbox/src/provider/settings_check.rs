@@ -3,7 +3,7 @@
 use super::Provider;
 use larder_model::policy::Permit;
 use larder_model::settings::{self, Problem};
-use larder_provider::{LoadError, Provider as _};
+use larder_provider::{CallError, LoadError, Provider as _};
 
 /// The result of the comparison.
 #[derive(Debug, Clone, Default)]
@@ -11,6 +11,15 @@ pub(super) struct SettingsCheck {
     pub(super) problems: Vec<Problem>,
     /// What was omitted from the declarations, and why.
     pub(super) omitted: Vec<String>,
+}
+
+impl SettingsCheck {
+    fn without_declarations(error: &CallError) -> Self {
+        Self {
+            problems: Vec::new(),
+            omitted: vec![format!("the settings that it declares: {error}")],
+        }
+    }
 }
 
 impl Provider {
@@ -37,13 +46,7 @@ impl Provider {
         }
         let declared = match self.declared_settings(Permit::for_host()).await {
             Ok(declared) => declared,
-            Err(error) => {
-                let omitted = vec![format!("the settings that it declares: {error}")];
-                return SettingsCheck {
-                    problems: Vec::new(),
-                    omitted,
-                };
-            }
+            Err(error) => return SettingsCheck::without_declarations(&error),
         };
         let grant = &self.config.grant;
         let problems = settings::check(&declared.items, &grant.settings, &grant.secrets);

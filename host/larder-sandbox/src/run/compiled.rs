@@ -174,14 +174,18 @@ impl Sandbox {
             _pins: pins,
             digest,
             imports,
-            first_tier: (code.tier != Tier::Optimised)
-                .then(|| GaugeGuard::new(&self.metrics.server().unoptimised_components)),
+            first_tier: self.count_unoptimised(code.tier),
             is_replaced: AtomicBool::new(false),
         })
     }
 }
 
 impl Sandbox {
+    fn count_unoptimised(&self, tier: Tier) -> Option<GaugeGuard> {
+        let count = &self.metrics.server().unoptimised_components;
+        (tier != Tier::Optimised).then(|| GaugeGuard::new(count))
+    }
+
     fn instantiate_pre(
         &self,
         component: &Component,

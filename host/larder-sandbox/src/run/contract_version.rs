@@ -14,6 +14,17 @@ const OFFERED_INTERFACES: [&str; 6] = [
     "interaction-types",
     "interaction-host",
 ];
+/// The packages of WASI whose interfaces components may import.
+const WASI_PACKAGES: [&str; 7] = [
+    "wasi:cli/",
+    "wasi:io/",
+    "wasi:clocks/",
+    "wasi:random/",
+    "wasi:filesystem/",
+    "wasi:sockets/",
+    "wasi:http/",
+];
+
 /// Whether the host offers an import. This is checked here instead of in the linker, so that the error contains the
 /// name that the author used.
 pub(super) fn is_offered(import: &str) -> bool {
@@ -24,18 +35,12 @@ pub(super) fn is_offered(import: &str) -> bool {
     if let Some(interface) = interface.strip_prefix(CONTRACT_PACKAGE) {
         return OFFERED_INTERFACES.contains(&interface) && is_compatible(version, CONTRACT_VERSION);
     }
-    [
-        "wasi:cli/",
-        "wasi:io/",
-        "wasi:clocks/",
-        "wasi:random/",
-        "wasi:filesystem/",
-        "wasi:sockets/",
-        "wasi:http/",
-    ]
-    .iter()
-    .any(|package| interface.starts_with(package))
-        && is_compatible(version, "0.2")
+    is_of_wasi(interface) && is_compatible(version, "0.2")
+}
+
+fn is_of_wasi(interface: &str) -> bool {
+    let mut packages = WASI_PACKAGES.iter();
+    packages.any(|package| interface.starts_with(package))
 }
 
 pub(super) fn is_compatible(version: &str, supported: &str) -> bool {
@@ -56,17 +61,19 @@ pub(super) fn check_contract_version(name: &str) -> Option<UnsupportedContract> 
     if is_compatible(version, CONTRACT_VERSION) {
         return None;
     }
-    let (short, _) = version
-        .rsplit_once('.')
-        .filter(|_| !version.contains('-'))
-        .unwrap_or((version, ""));
+    let short = without_patch(version).to_owned();
     Some(
         if major_and_minor(version) > major_and_minor(CONTRACT_VERSION) {
-            UnsupportedContract::Newer(short.to_owned())
+            UnsupportedContract::Newer(short)
         } else {
-            UnsupportedContract::Other(short.to_owned())
+            UnsupportedContract::Other(short)
         },
     )
+}
+
+fn without_patch(version: &str) -> &str {
+    let short = version.rsplit_once('.').map(|(short, _)| short);
+    short.filter(|_| !version.contains('-')).unwrap_or(version)
 }
 
 fn major_and_minor(version: &str) -> Option<(u64, u64)> {

@@ -10,13 +10,12 @@ use larder_provider::{Fault, FaultKind};
 
 /// A call did not end in time.
 pub(crate) fn timeout_fault(waited: Duration, limits: &Limits) -> Fault {
-    let is_own_limit = waited == limits.timeout;
-    let kind = if is_own_limit {
-        FaultKind::Timeout
+    let kind = if waited == limits.timeout {
+        FaultKind::Timeout(waited)
     } else {
-        FaultKind::CallerTimeout
+        FaultKind::CallerTimeout(waited)
     };
-    fault_without_detail(kind(waited))
+    fault_without_detail(kind)
 }
 
 /// A fault without further details.
@@ -62,14 +61,19 @@ pub(super) fn classify(
         return FaultKind::AddressSpace;
     }
     // When a guest runs out of memory, it ends as its language defines, mostly with a trap.
-    match exceeded.growth {
-        Some(GrowthLimit::Memory) => return FaultKind::Memory(limits.memory),
-        Some(GrowthLimit::Table) => return FaultKind::Table(limits.table_elements),
-        None => {}
+    if let Some(limit) = exceeded.growth {
+        return growth_fault(limit, limits);
     }
     match error.downcast_ref::<wasmtime::Trap>() {
         Some(wasmtime::Trap::StackOverflow) => FaultKind::Stack,
         Some(trap) => FaultKind::Trap(trap.to_string()),
         None => FaultKind::Trap(error.root_cause().to_string()),
+    }
+}
+
+fn growth_fault(limit: GrowthLimit, limits: &Limits) -> FaultKind {
+    match limit {
+        GrowthLimit::Memory => FaultKind::Memory(limits.memory),
+        GrowthLimit::Table => FaultKind::Table(limits.table_elements),
     }
 }

@@ -19,10 +19,7 @@ impl FunctionExports {
     /// Finds the exports of the functions.
     pub(super) fn find(component: &Component, set: Arc<FunctionSet>) -> Result<Self, Rejection> {
         if set.functions.is_empty() {
-            return Err(match set.refusals() {
-                refusals if refusals.is_empty() => Rejection::NotAProvider,
-                refusals => Rejection::NoCallableFunction(refusals.join("; ")),
-            });
+            return Err(no_function(&set));
         }
         let exports = set.functions.iter().map(|function| {
             let missing =
@@ -33,6 +30,13 @@ impl FunctionExports {
             exports: exports.collect::<Result<_, _>>()?,
             set,
         })
+    }
+}
+
+fn no_function(set: &FunctionSet) -> Rejection {
+    match set.refusals() {
+        refusals if refusals.is_empty() => Rejection::NotAProvider,
+        refusals => Rejection::NoCallableFunction(refusals.join("; ")),
     }
 }
 

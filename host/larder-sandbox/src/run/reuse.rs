@@ -75,24 +75,16 @@ impl ReusableGuests {
     /// Keeps a guest for the next call. The guest is dropped instead if it has no calls left or has grown too much, if
     /// its code was replaced, if memory is short, or if its team has used up its places for idle guests.
     pub(super) fn keep(&self, key: ReuseKey, mut guest: OpenGuest) {
-        let calls_left = guest
-            .calls_left
-            .unwrap_or_else(|| MAX_CALLS / 2 + random_below(MAX_CALLS / 2))
-            .saturating_sub(1);
+        let calls_left = calls_left_after_call(&guest);
         guest.calls_left = Some(calls_left);
         let has_memory = guest.store.data().lease.memory.budget().has_plenty();
         let is_worn = calls_left == 0 || guest.memory_growth() > MAX_GROWTH;
         if is_worn || !has_memory || self.0.drain.is_stopping() {
             return;
         }
-        let places = guest.places();
-        let taken = guest
-            .store
-            .data()
-            .lease
-            .shares
-            .try_take(Resource::IdleGuests, places);
-        let Some(taken) = taken else { return };
+        let Some(taken) = take_idle_places(&guest) else {
+            return;
+        };
         let guest = IdleGuest {
             guest,
             _places: taken,
@@ -141,6 +133,17 @@ impl Inner {
     fn lock(&self) -> MutexGuard<'_, PoolState> {
         self.state.lock()
     }
+}
+
+fn calls_left_after_call(guest: &OpenGuest) -> u32 {
+    let initial = || MAX_CALLS / 2 + random_below(MAX_CALLS / 2);
+    guest.calls_left.unwrap_or_else(initial).saturating_sub(1)
+}
+
+fn take_idle_places(guest: &OpenGuest) -> Option<SharePermit> {
+    let places = guest.places();
+    let shares = &guest.store.data().lease.shares;
+    shares.try_take(Resource::IdleGuests, places)
 }
 
 /// Drops guests that were idle for too long. Ends when the pool is empty or the server stops.

@@ -66,12 +66,14 @@ impl Job {
         let start = thread_cpu_time();
         self.poll();
         let cpu_time = thread_cpu_time().saturating_sub(start);
-        let set = |from, to| {
-            self.state
-                .compare_exchange(from, to, AcqRel, Acquire)
-                .is_ok()
-        };
-        (cpu_time, !set(RUNNING, WAITING) && set(WOKEN, QUEUED))
+        let is_queued_again =
+            !self.change_state(RUNNING, WAITING) && self.change_state(WOKEN, QUEUED);
+        (cpu_time, is_queued_again)
+    }
+
+    fn change_state(&self, from: u8, to: u8) -> bool {
+        let changed = self.state.compare_exchange(from, to, AcqRel, Acquire);
+        changed.is_ok()
     }
 
     fn poll(self: &Arc<Self>) {
