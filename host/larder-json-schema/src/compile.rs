@@ -53,11 +53,7 @@ struct Compiler<'d> {
 
 /// Compiles a schema.
 pub(crate) fn compile(document: &Value, pattern_size: usize) -> Result<JsonSchema, InvalidSchema> {
-    let draft = match document {
-        Value::Object(members) => Draft::named_by(members)?,
-        _ => None,
-    };
-    let draft = draft.unwrap_or(Draft::Draft2020);
+    let draft = draft_of(document)?;
     let uri = Uri::parse(DEFAULT_URI.to_owned())
         .map_err(|_| InvalidSchema::MissingTarget(String::new()))?;
     let mut compiler = Compiler {
@@ -72,20 +68,31 @@ pub(crate) fn compile(document: &Value, pattern_size: usize) -> Result<JsonSchem
         anchors: Anchors::default(),
         references: HashMap::new(),
     };
-    let root = compiler.schema(
-        document,
-        Place {
-            resource: ResourceId(0),
-            draft,
-            depth: 0,
-        },
-    )?;
+    let root = compiler.schema(document, Place::of_root(ResourceId(0), draft))?;
     let reachable = compiler.resolve_from(root)?;
     chains::check(&mut compiler.nodes, &reachable)?;
     Ok(JsonSchema {
         nodes: compiler.nodes,
         root,
     })
+}
+
+fn draft_of(document: &Value) -> Result<Draft, InvalidSchema> {
+    let draft = match document {
+        Value::Object(members) => Draft::named_by(members)?,
+        _ => None,
+    };
+    Ok(draft.unwrap_or(Draft::Draft2020))
+}
+
+impl Place {
+    fn of_root(resource: ResourceId, draft: Draft) -> Self {
+        Self {
+            resource,
+            draft,
+            depth: 0,
+        }
+    }
 }
 
 impl<'d> Compiler<'d> {
@@ -127,12 +134,8 @@ impl<'d> Compiler<'d> {
                         postponed.push(reference);
                     }
                 }
-                nodes.extend(
-                    self.nodes[node.0 as usize]
-                        .keywords
-                        .iter()
-                        .flat_map(Keyword::nodes),
-                );
+                let keywords = self.nodes[node.0 as usize].keywords.iter();
+                nodes.extend(keywords.flat_map(Keyword::nodes));
             }
             let Some(reference) = postponed.pop() else {
                 return Ok(reachable.into_iter().collect());

@@ -23,11 +23,7 @@ impl Draft {
         let name = name
             .as_str()
             .ok_or(InvalidSchema::expected("$schema", "a URI"))?;
-        let path = name
-            .strip_prefix("https://")
-            .or(name.strip_prefix("http://"))
-            .unwrap_or(name);
-        match path.strip_suffix('#').unwrap_or(path) {
+        match without_scheme(name) {
             "json-schema.org/draft-04/schema" => Ok(Some(Self::Draft4)),
             "json-schema.org/draft-06/schema" => Ok(Some(Self::Draft6)),
             "json-schema.org/draft-07/schema" => Ok(Some(Self::Draft7)),
@@ -54,4 +50,13 @@ impl Draft {
     pub(crate) fn has_anchors_in_ids(self) -> bool {
         self <= Self::Draft7
     }
+}
+
+/// The URI of a draft without its scheme and its empty fragment.
+fn without_scheme(uri: &str) -> &str {
+    let path = uri
+        .strip_prefix("https://")
+        .or(uri.strip_prefix("http://"))
+        .unwrap_or(uri);
+    path.strip_suffix('#').unwrap_or(path)
 }

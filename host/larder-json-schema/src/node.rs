@@ -122,6 +122,44 @@ pub(crate) struct Condition {
     pub(crate) otherwise: Option<NodeId>,
 }
 
+impl Properties {
+    fn nodes(&self) -> impl Iterator<Item = NodeId> {
+        nodes_of(&self.named)
+            .chain(nodes_of(&self.patterns))
+            .chain(self.others)
+    }
+}
+
+impl DynamicReference {
+    pub(crate) fn target_in(&self, resource: ResourceId) -> Option<NodeId> {
+        let mut targets = self.targets.iter();
+        let (_, target) = targets.find(|(other, _)| *other == resource)?;
+        Some(*target)
+    }
+}
+
+impl Condition {
+    fn nodes(&self) -> impl Iterator<Item = NodeId> {
+        [Some(self.condition), self.then, self.otherwise]
+            .into_iter()
+            .flatten()
+    }
+}
+
+fn nodes_of<T>(pairs: &[(T, NodeId)]) -> impl Iterator<Item = NodeId> {
+    pairs.iter().map(|(_, node)| *node)
+}
+
+impl Size {
+    pub(crate) fn permits(&self, count: u64) -> bool {
+        if self.is_minimum {
+            count >= self.limit
+        } else {
+            count <= self.limit
+        }
+    }
+}
+
 impl TypeSet {
     /// The bits of the types, in the order of messages.
     pub(crate) const NAMES: [(&'static str, u8); 7] = [
@@ -163,37 +201,30 @@ fn is_integer(value: &Value) -> bool {
 
 impl Node {
     pub(crate) fn new(resource: ResourceId, keywords: Vec<Keyword>) -> Self {
-        let is_unevaluated = |keyword: &Keyword| {
-            matches!(
-                keyword,
-                Keyword::UnevaluatedItems(_) | Keyword::UnevaluatedProperties(_)
-            )
-        };
-        let has_unevaluated = keywords.iter().any(is_unevaluated);
         Self {
             resource,
-            keywords,
             alias: None,
-            has_unevaluated,
+            has_unevaluated: keywords.iter().any(Keyword::is_unevaluated),
+            keywords,
         }
     }
 }
 
 impl Keyword {
+    fn is_unevaluated(&self) -> bool {
+        matches!(
+            self,
+            Self::UnevaluatedItems(_) | Self::UnevaluatedProperties(_)
+        )
+    }
+
     /// The schemas that the keyword applies to the same value.
     pub(crate) fn in_place(&self) -> Vec<NodeId> {
         match self {
             Self::Reference(node) | Self::Not(node) => vec![*node],
             Self::AllOf(nodes) | Self::AnyOf(nodes) | Self::OneOf(nodes) => nodes.clone(),
-            Self::DependentSchemas(schemas) => schemas.iter().map(|(_, node)| *node).collect(),
-            Self::If(Condition {
-                condition,
-                then,
-                otherwise,
-            }) => [Some(*condition), *then, *otherwise]
-                .into_iter()
-                .flatten()
-                .collect(),
+            Self::DependentSchemas(schemas) => nodes_of(schemas).collect(),
+            Self::If(condition) => condition.nodes().collect(),
             _ => vec![],
         }
     }
@@ -206,23 +237,10 @@ impl Keyword {
             | Self::PropertyNames(node)
             | Self::UnevaluatedItems(node)
             | Self::UnevaluatedProperties(node) => vec![*node],
-            Self::Properties(Properties {
-                named,
-                patterns,
-                others,
-            }) => {
-                let named = named.iter().map(|(_, node)| node);
-                named
-                    .chain(patterns.iter().map(|(_, node)| node))
-                    .chain(others)
-                    .copied()
-                    .collect()
+            Self::Properties(properties) => properties.nodes().collect(),
+            Self::DynamicReference(DynamicReference { target, targets }) => {
+                nodes_of(targets).chain([*target]).collect()
             }
-            Self::DynamicReference(DynamicReference { target, targets }) => targets
-                .iter()
-                .map(|(_, node)| *node)
-                .chain([*target])
-                .collect(),
             _ => self.in_place(),
         }
     }

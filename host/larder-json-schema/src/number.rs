@@ -44,13 +44,16 @@ impl ExactNumber {
     /// An integer and a number with a fraction are never so near that they could be confused: numbers with a fraction
     /// are below 2^53.
     pub(crate) fn compare(self, other: Self) -> Ordering {
-        let as_float = |number| match number {
-            Self::Integer(integer) => integer as f64,
-            Self::Float(float) => float,
-        };
         match (self, other) {
             (Self::Integer(a), Self::Integer(b)) => a.cmp(&b),
-            _ => as_float(self).total_cmp(&as_float(other)),
+            _ => self.as_float().total_cmp(&other.as_float()),
+        }
+    }
+
+    fn as_float(self) -> f64 {
+        match self {
+            Self::Integer(integer) => integer as f64,
+            Self::Float(float) => float,
         }
     }
 
@@ -89,15 +92,18 @@ impl Decimal {
         let shift = self.exponent - divisor.exponent;
         let zeros = u32::try_from(shift.unsigned_abs()).unwrap_or(u32::MAX);
         if shift < 0 {
-            let divisor = 10_u128
-                .checked_pow(zeros)
-                .and_then(|power| power.checked_mul(divisor.mantissa));
-            return divisor.map_or(self.is_zero(), |divisor| {
-                self.mantissa.is_multiple_of(divisor)
-            });
+            return match divisor.mantissa_with_zeros(zeros) {
+                Some(divisor) => self.mantissa.is_multiple_of(divisor),
+                None => self.is_zero(),
+            };
         }
         let modulus = divisor.mantissa;
         (self.mantissa % modulus * power_of_ten(zeros, modulus)).is_multiple_of(modulus)
+    }
+
+    /// `None` if the number is too large.
+    fn mantissa_with_zeros(self, zeros: u32) -> Option<u128> {
+        10_u128.checked_pow(zeros)?.checked_mul(self.mantissa)
     }
 }
 

@@ -33,15 +33,9 @@ impl Pattern {
         let invalid = || InvalidSchema::Pattern(Value::from(text).to_string());
         let translated = translate(text);
         let hir = regex_syntax::parse(&translated).map_err(|_| invalid())?;
-        let mut builder = RegexBuilder::new(&translated);
-        let regex = builder
-            .size_limit(size)
-            .dfa_size_limit(size)
-            .build()
-            .map_err(|_| invalid())?;
         Ok(Self {
             text: text.to_owned(),
-            regex,
+            regex: build(&translated, size).map_err(|_| invalid())?,
             states: states_of(&hir),
         })
     }
@@ -54,6 +48,13 @@ impl Pattern {
         effort.spend(1 + self.states.saturating_mul(text.len() as u64) / STATES_PER_UNIT)?;
         Ok(self.regex.is_match(text))
     }
+}
+
+fn build(expression: &str, size: usize) -> Result<Regex, regex::Error> {
+    RegexBuilder::new(expression)
+        .size_limit(size)
+        .dfa_size_limit(size)
+        .build()
 }
 
 /// Returns the maximum size of each compiled expression if a provider has this many.

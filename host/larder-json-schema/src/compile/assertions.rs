@@ -82,20 +82,12 @@ fn add_values(object: SchemaObject<'_>, keywords: &mut Vec<Keyword>) -> Result<(
 fn type_set(types: &Value) -> Result<TypeSet, InvalidSchema> {
     let invalid =
         || InvalidSchema::expected("type", "the name of a type, or an array of different names");
-    let bit = |name: &Value| {
-        let is_name = |(known, _): &(&str, u8)| name.as_str() == Some(*known);
-        TypeSet::NAMES
-            .into_iter()
-            .find(is_name)
-            .map(|(_, bit)| bit)
-            .ok_or_else(invalid)
-    };
     let Some(names) = types.as_array() else {
-        return bit(types).map(TypeSet);
+        return type_bit(types).map(TypeSet).ok_or_else(invalid);
     };
     let mut set = TypeSet::default();
     for name in names {
-        let bit = bit(name)?;
+        let bit = type_bit(name).ok_or_else(invalid)?;
         if set.0 & bit != 0 {
             return Err(invalid());
         }
@@ -105,6 +97,13 @@ fn type_set(types: &Value) -> Result<TypeSet, InvalidSchema> {
         return Err(invalid());
     }
     Ok(set)
+}
+
+fn type_bit(name: &Value) -> Option<u8> {
+    let name = name.as_str()?;
+    let mut types = TypeSet::NAMES.into_iter();
+    let (_, bit) = types.find(|(known, _)| *known == name)?;
+    Some(bit)
 }
 
 fn add_bounds(object: SchemaObject<'_>, keywords: &mut Vec<Keyword>) -> Result<(), InvalidSchema> {

@@ -102,8 +102,9 @@ impl<'d> SchemaObject<'d> {
 
 fn as_count(value: &Value) -> Option<u64> {
     let is_whole = |float: &f64| float.fract() == 0.0 && *float >= 0.0;
-    let float = || value.as_f64().filter(is_whole);
-    value.as_u64().or_else(|| float().map(|float| float as u64))
+    value
+        .as_u64()
+        .or_else(|| Some(value.as_f64().filter(is_whole)? as u64))
 }
 
 /// A list of different names.
@@ -113,10 +114,14 @@ pub(super) fn names(keyword: &str, value: &Value) -> Result<Vec<String>, Invalid
     for name in value.as_array().ok_or_else(invalid)? {
         names.push(name.as_str().ok_or_else(invalid)?.to_owned());
     }
-    let mut sorted: Vec<_> = names.iter().collect();
-    sorted.sort_unstable();
-    if sorted.windows(2).any(|pair| pair[0] == pair[1]) {
+    if has_duplicates(&names) {
         return Err(invalid());
     }
     Ok(names)
+}
+
+fn has_duplicates(names: &[String]) -> bool {
+    let mut sorted: Vec<_> = names.iter().collect();
+    sorted.sort_unstable();
+    sorted.windows(2).any(|pair| pair[0] == pair[1])
 }

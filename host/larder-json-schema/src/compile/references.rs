@@ -78,7 +78,7 @@ impl<'d> Compiler<'d> {
             let name = name
                 .as_str()
                 .ok_or(InvalidSchema::expected(keyword, "a URI"))?;
-            let (uri, fragment) = name.split_once('#').unwrap_or((name, ""));
+            let (uri, fragment) = split_fragment(name);
             if !uri.is_empty() {
                 place = self.add_resource(schema, members, uri, place)?;
             }
@@ -200,10 +200,7 @@ impl<'d> Compiler<'d> {
         &mut self,
         reference: &PendingReference<'d>,
     ) -> Result<NodeId, InvalidSchema> {
-        let (uri, fragment) = reference
-            .target
-            .split_once('#')
-            .unwrap_or((reference.target, ""));
+        let (uri, fragment) = split_fragment(reference.target);
         let resource = self.find_resource(uri, reference)?;
         let fragment = percent_decode_str(fragment).decode_utf8_lossy();
         let target = self.find_target(resource, &fragment, reference)?;
@@ -242,36 +239,20 @@ impl<'d> Compiler<'d> {
     ) -> Result<NodeId, InvalidSchema> {
         let missing = || InvalidSchema::MissingTarget(reference.target.to_owned());
         if !fragment.is_empty() && !fragment.starts_with('/') {
-            return self
-                .anchors
-                .fixed
-                .get(&(resource, fragment.to_owned()))
-                .copied()
-                .ok_or_else(missing);
+            let anchor = self.anchors.fixed.get(&(resource, fragment.to_owned()));
+            return anchor.copied().ok_or_else(missing);
         }
         let mut value = self.resources[resource.0 as usize].root;
         let mut resource = resource;
         for part in fragment.split('/').skip(1) {
             let name = part.replace("~1", "/").replace("~0", "~");
-            let next = match value {
-                Value::Object(members) => members.get(&name),
-                Value::Array(items) => name.parse().ok().and_then(|index: usize| items.get(index)),
-                _ => None,
-            };
-            value = next.ok_or_else(missing)?;
+            value = child(value, &name).ok_or_else(missing)?;
             if let Some(id) = self.ids.get(&std::ptr::from_ref(value)) {
                 resource = self.nodes[id.0 as usize].resource;
             }
         }
         let draft = self.resources[resource.0 as usize].draft;
-        self.schema(
-            value,
-            Place {
-                resource,
-                draft,
-                depth: 0,
-            },
-        )
+        self.schema(value, Place::of_root(resource, draft))
     }
 
     /// A reference to the outermost resource with a dynamic anchor of this name, if its first target has one.
@@ -289,6 +270,18 @@ impl<'d> Compiler<'d> {
             1 => Keyword::Reference(target),
             _ => Keyword::DynamicReference(DynamicReference { target, targets }),
         }
+    }
+}
+
+fn split_fragment(uri: &str) -> (&str, &str) {
+    uri.split_once('#').unwrap_or((uri, ""))
+}
+
+fn child<'v>(value: &'v Value, name: &str) -> Option<&'v Value> {
+    match value {
+        Value::Object(members) => members.get(name),
+        Value::Array(items) => items.get(name.parse::<usize>().ok()?),
+        _ => None,
     }
 }
 

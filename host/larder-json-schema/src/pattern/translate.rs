@@ -61,14 +61,18 @@ impl Translator<'_> {
 
     /// Writes `\d` and similar classes, which contain only ASCII characters in ECMAScript.
     fn character_class(&mut self, name: char) {
-        let characters = match name {
+        self.open_class(name.is_ascii_uppercase());
+        self.output += match name {
             'd' | 'D' => DIGITS,
             'w' | 'W' => WORD,
             _ => SPACES,
         };
-        self.output += if name.is_ascii_uppercase() { "[^" } else { "[" };
-        self.output += characters;
         self.output.push(']');
+    }
+
+    /// Writes the beginning of a class.
+    fn open_class(&mut self, is_negated: bool) {
+        self.output += if is_negated { "[^" } else { "[" };
     }
 
     /// Writes a backslash and the character that follows.
@@ -76,7 +80,7 @@ impl Translator<'_> {
         match next {
             'c' if self.rest.peek().is_some_and(char::is_ascii_alphabetic) => {
                 let letter = self.rest.next().map_or(0, u32::from);
-                self.output += &format!(r"\x{{{:x}}}", letter % 32);
+                self.code_point(letter % 32);
             }
             '0' if !self.rest.peek().is_some_and(char::is_ascii_digit) => self.output += r"\x{0}",
             'u' => self.unicode_escape(),
@@ -92,22 +96,18 @@ impl Translator<'_> {
     /// Writes `\uXXXX`. Two surrogates are one character.
     fn unicode_escape(&mut self) {
         let ahead: String = self.rest.clone().take(10).collect();
-        let unit = |at: usize| {
-            ahead
-                .get(at..at + 4)
-                .and_then(|digits| u16::from_str_radix(digits, 16).ok())
-        };
-        let units = [unit(0), unit(6).filter(|_| ahead.get(4..6) == Some("\\u"))];
-        let [Some(high), Some(low)] = units else {
-            return self.output += r"\u";
-        };
-        match char::decode_utf16([high, low]).next() {
-            Some(Ok(character)) if character.len_utf16() == 2 => {
-                self.output += &format!(r"\x{{{:x}}}", u32::from(character));
+        match surrogate_pair(&ahead) {
+            Some(character) => {
+                self.code_point(character.into());
                 self.rest.nth(9);
             }
-            _ => self.output += r"\u",
+            None => self.output += r"\u",
         }
+    }
+
+    /// Writes a character by its number.
+    fn code_point(&mut self, value: u32) {
+        self.output += &format!(r"\x{{{value:x}}}");
     }
 
     /// Writes a class. In a class, only the first bracket, `^`, `-` and the last bracket have a meaning.
@@ -121,22 +121,25 @@ impl Translator<'_> {
             };
             return;
         }
-        self.output += if is_negated { "[^" } else { "[" };
+        self.open_class(is_negated);
         let mut state = ClassState::Complete;
         while let Some(next) = self.rest.next() {
             state = match next {
                 ']' => return self.output.push(']'),
                 '\\' => self.class_escape(state),
                 '-' => self.class_hyphen(state),
-                other => {
-                    if matches!(other, '[' | '&' | '~' | '^') {
-                        self.output.push('\\');
-                    }
-                    self.output.push(other);
-                    state.after_character()
-                }
+                other => self.character_in_class(other, state),
             };
         }
+    }
+
+    /// Writes a character that has no meaning in a class.
+    fn character_in_class(&mut self, character: char, state: ClassState) -> ClassState {
+        if matches!(character, '[' | '&' | '~' | '^') {
+            self.output.push('\\');
+        }
+        self.output.push(character);
+        state.after_character()
     }
 
     fn class_escape(&mut self, state: ClassState) -> ClassState {
@@ -176,6 +179,18 @@ impl Translator<'_> {
             }
         }
     }
+}
+
+/// Parses `XXXX\uXXXX`, the numbers of two surrogates.
+fn surrogate_pair(text: &str) -> Option<char> {
+    let high = code_unit(text, 0)?;
+    let low = code_unit(text, 6).filter(|_| text.get(4..6) == Some("\\u"))?;
+    let character = char::decode_utf16([high, low]).next()?.ok()?;
+    (character.len_utf16() == 2).then_some(character)
+}
+
+fn code_unit(text: &str, at: usize) -> Option<u16> {
+    u16::from_str_radix(text.get(at..at + 4)?, 16).ok()
 }
 
 impl ClassState {

@@ -115,11 +115,7 @@ impl Validation<'_, '_, '_> {
             _ => return Ok(true),
         };
         let limit = size.limit;
-        let is_valid = if size.is_minimum {
-            count as u64 >= limit
-        } else {
-            count as u64 <= limit
-        };
+        let is_valid = size.permits(count as u64);
         let word = if size.is_minimum { "less" } else { "more" };
         let unit = if limit == 1 { one } else { many };
         let value = Quote(value);

@@ -16,19 +16,9 @@ impl Validation<'_, '_, '_> {
     ) -> Outcome {
         self.effort
             .spend((self.resources.len() * reference.targets.len()) as u64)?;
-        let target_in = |resource| {
-            reference
-                .targets
-                .iter()
-                .find(|(other, _)| other == resource)
-                .map(|(_, target)| *target)
-        };
-        let target = self
-            .resources
-            .iter()
-            .find_map(target_in)
-            .unwrap_or(reference.target);
-        self.evaluate(target, at, evaluated)
+        let mut resources = self.resources.iter();
+        let target = resources.find_map(|resource| reference.target_in(*resource));
+        self.evaluate(target.unwrap_or(reference.target), at, evaluated)
     }
 
     pub(super) fn all_of<'v>(
