@@ -15,6 +15,7 @@
 
 pub mod access;
 mod attachments;
+mod blocking;
 mod client;
 mod component;
 mod credentials;

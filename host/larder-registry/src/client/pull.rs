@@ -175,14 +175,7 @@ impl Client {
             return Err(wrong_size(writer.size()));
         }
         let finished = blocking(move || writer.finish(&digest)).await;
-        finished.map_err(|error| match error {
-            Error::Store(StoreError::WrongDigest { expected, actual }) => Error::WrongDigest {
-                what,
-                expected,
-                actual,
-            },
-            error => error,
-        })
+        finished.map_err(|error| name_content(error, what))
     }
 
     /// Pulls the attachments of an image, and records them.
@@ -288,26 +281,36 @@ impl Client {
     }
 }
 
+/// Adds the name of the content to the error of a wrong digest.
+fn name_content(error: Error, what: String) -> Error {
+    match error {
+        Error::Store(StoreError::WrongDigest { expected, actual }) => Error::WrongDigest {
+            what,
+            expected,
+            actual,
+        },
+        error => error,
+    }
+}
+
 /// Adds a small blob to the store.
 async fn put(store: &Store, bytes: Vec<u8>) -> Result<Digest, Error> {
     let store = store.clone();
-    blocking(move || {
-        if store.contains(&Digest::of(&bytes)) && !store.is_writable() {
-            Ok(Digest::of(&bytes))
-        } else {
-            store.put(&bytes)
-        }
-    })
-    .await
+    blocking(move || add_blob(&store, &bytes)).await
+}
+
+/// Adds a blob. A read-only store that has the blob stays as it is.
+fn add_blob(store: &Store, bytes: &[u8]) -> Result<Digest, StoreError> {
+    let digest = Digest::of(bytes);
+    if store.contains(&digest) && !store.is_writable() {
+        return Ok(digest);
+    }
+    store.put(bytes)
 }
 
 /// Runs work of the store on a thread that may block.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, Error> {
-    // This is not spawned through the drain: it may be dropped at any time, and leaves no damaged files.
-    match tokio::runtime::Handle::current().spawn_blocking(work).await {
-        Ok(result) => Ok(result?),
-        Err(error) => std::panic::resume_unwind(error.into_panic()),
-    }
+    Ok(crate::blocking::run(work).await?)
 }

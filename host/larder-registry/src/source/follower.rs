@@ -11,6 +11,7 @@ use tracing::Instrument as _;
 
 use super::revisions::{Revisions, Target};
 use super::{RegistryComponent, RegistryConfig};
+use crate::blocking;
 use crate::{Client, Component, Error, NoProgress, Reference, Store};
 use larder_model::name::{Digest, ProviderName};
 use larder_runtime::drain::{Drain, SupervisedTask};
@@ -184,7 +185,7 @@ impl FollowedReference {
         let config = self.config.clone();
         let name = self.name.clone();
         let component = self.component.clone();
-        let found = blocking(move || revisions.found(&config, &name, &component, latest));
+        let found = blocking::run(move || revisions.found(&config, &name, &component, latest));
         found.await.map_err(|error| error.to_string())?;
         if let Some(digest) = accepted.filter(|digest| *digest != latest) {
             self.look_for_signatures(digest, &store).await;
@@ -206,7 +207,7 @@ impl FollowedReference {
         let config = self.config.clone();
         let name = self.name.clone();
         let component = self.component.clone();
-        blocking(move || {
+        blocking::run(move || {
             let lock = config.read_lock().map_err(|error| error.to_string())?;
             let store = revisions
                 .store(&config)
@@ -242,15 +243,6 @@ fn delay(failures: u32, interval: Duration) -> Duration {
             .saturating_mul(2_u32.saturating_pow(failures.saturating_sub(1)))
             .min(LAST_RETRY)
             .min(interval),
-    }
-}
-
-/// Runs work of the store on a thread that may block.
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
-    // This is not spawned through the drain, because shutdown must not wait for a disk.
-    match tokio::runtime::Handle::current().spawn_blocking(work).await {
-        Ok(result) => result,
-        Err(error) => std::panic::resume_unwind(error.into_panic()),
     }
 }
 
