@@ -21,7 +21,7 @@ pub use self::token::fuzzing;
 use self::transport::Transport;
 use crate::access::Access;
 use crate::component::MAX_MANIFEST;
-use crate::{Error, Image, Reference, Version};
+use crate::{Error, Image, Reference};
 
 /// The media types of manifests.
 const MANIFEST_TYPES: &str = "application/vnd.oci.image.manifest.v1+json, application/vnd.oci.image.index.v1+json, \
@@ -50,7 +50,7 @@ impl Client {
             Reference::Package(package) => self.newest(package).await?,
         };
         self.access().registry(&image.registry)?;
-        if let Version::Digest(_) = image.version {
+        if image.pinned().is_some() {
             return Ok(image);
         }
         let (_, digest) = self.manifest(&image).await?;
@@ -68,22 +68,14 @@ impl Client {
 
     /// Fetches the manifest of an image, and verifies its digest.
     pub async fn manifest(&self, image: &Image) -> Result<(Bytes, Digest), Error> {
-        let version = match &image.version {
-            Version::Tag(tag) => tag.clone(),
-            Version::Digest(digest) => format!("sha256:{digest}"),
-        };
         let kind = Kind::Manifest {
-            version: &version,
+            version: &image.version.in_url(),
             accept: MANIFEST_TYPES,
         };
         let request = Request::new(image, kind);
-        let pinned = match image.version {
-            Version::Digest(digest) => Some(digest),
-            Version::Tag(_) => None,
-        };
         let body = self
             .0
-            .body(&request, MAX_MANIFEST, pinned, &image.to_string())
+            .body(&request, MAX_MANIFEST, image.pinned(), &image.to_string())
             .await?;
         let digest = Digest::of(&body);
         Ok((body, digest))

@@ -66,10 +66,7 @@ impl Component {
 
 /// Returns the layer with the component.
 fn component_layer(layers: &[OciDescriptor]) -> Result<&OciDescriptor, String> {
-    let is_wasm = |layer: &&OciDescriptor| {
-        [WASM_LAYER_MEDIA_TYPE, OLD_LAYER_MEDIA_TYPE].contains(&layer.media_type.as_str())
-    };
-    let mut found = layers.iter().filter(is_wasm);
+    let mut found = layers.iter().filter(|layer| is_component(layer));
     match (found.next(), found.next()) {
         (Some(layer), None) => Ok(layer),
         (Some(_), Some(_)) => Err("it has several layers with WebAssembly".into()),
@@ -85,6 +82,10 @@ fn component_layer(layers: &[OciDescriptor]) -> Result<&OciDescriptor, String> {
             ))
         }
     }
+}
+
+fn is_component(layer: &OciDescriptor) -> bool {
+    [WASM_LAYER_MEDIA_TYPE, OLD_LAYER_MEDIA_TYPE].contains(&layer.media_type.as_str())
 }
 
 pub(crate) fn digest_of(descriptor: &OciDescriptor) -> Result<Digest, String> {

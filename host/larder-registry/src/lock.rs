@@ -87,6 +87,22 @@ pub enum LockError {
     },
 }
 
+impl LockError {
+    fn io(path: &Path, cause: io::Error) -> Self {
+        Self::Io {
+            path: path.to_owned(),
+            cause,
+        }
+    }
+
+    fn damaged(path: &Path, cause: String) -> Self {
+        Self::Damaged {
+            path: path.to_owned(),
+            cause,
+        }
+    }
+}
+
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Text {
@@ -100,30 +116,21 @@ impl LockFile {
     pub fn read(path: &Path) -> Result<Self, LockError> {
         let io_error = |cause: io::Error| match cause.kind() {
             io::ErrorKind::NotFound => LockError::Missing(path.to_owned()),
-            _ => LockError::Io {
-                path: path.to_owned(),
-                cause,
-            },
+            _ => LockError::io(path, cause),
         };
         let mut text = String::new();
         let read =
             fs::File::open(path).and_then(|file| file.take(MAX_SIZE + 1).read_to_string(&mut text));
         if read.map_err(io_error)? as u64 > MAX_SIZE {
             let cause = format!("it is larger than {}", size::show(MAX_SIZE));
-            return Err(LockError::Damaged {
-                path: path.to_owned(),
-                cause,
-            });
+            return Err(LockError::damaged(path, cause));
         }
         Self::parse(&text, path)
     }
 
     /// Parses the text of a lock file. Errors name this path.
     pub fn parse(text: &str, path: &Path) -> Result<Self, LockError> {
-        let damaged = |cause: String| LockError::Damaged {
-            path: path.to_owned(),
-            cause,
-        };
+        let damaged = |cause: String| LockError::damaged(path, cause);
         check_depth(text).map_err(|error| damaged(error.to_string()))?;
         let table: toml::Table = text
             .parse()
@@ -163,10 +170,7 @@ impl LockFile {
 
     /// Writes the file in one step: readers find the old or the new content.
     pub fn write(&self, path: &Path) -> Result<(), LockError> {
-        let folder = path
-            .parent()
-            .filter(|folder| !folder.as_os_str().is_empty());
-        let folder = folder.unwrap_or(Path::new("."));
+        let folder = folder_of(path);
         let write = || {
             let mut builder = tempfile::Builder::new();
             // The permissions are the same as for other files in the folder of the configuration: the umask applies.
@@ -180,10 +184,7 @@ impl LockFile {
             file.persist(path)?;
             fs::File::open(folder)?.sync_all()
         };
-        write().map_err(|cause| LockError::Io {
-            path: path.to_owned(),
-            cause,
-        })
+        write().map_err(|cause| LockError::io(path, cause))
     }
 
     /// Returns the component of a provider.
@@ -208,6 +209,13 @@ impl LockFile {
     pub fn components(&self) -> impl Iterator<Item = &LockedComponent> {
         self.components.values()
     }
+}
+
+fn folder_of(path: &Path) -> &Path {
+    let folder = path.parent();
+    folder
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or(Path::new("."))
 }
 
 /// A digest in the form `sha256:…`.

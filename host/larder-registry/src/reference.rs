@@ -56,16 +56,20 @@ impl Reference {
     /// Returns the digest that this reference pins. `None` for a tag and a package, which may change.
     pub fn pinned(&self) -> Option<Digest> {
         match self {
-            Self::Image(Image {
-                version: Version::Digest(digest),
-                ..
-            }) => Some(*digest),
-            _ => None,
+            Self::Image(image) => image.pinned(),
+            Self::Package(_) => None,
         }
     }
 }
 
 impl Image {
+    pub(crate) fn pinned(&self) -> Option<Digest> {
+        match self.version {
+            Version::Digest(digest) => Some(digest),
+            Version::Tag(_) => None,
+        }
+    }
+
     /// Returns the same repository with another version.
     pub fn at(&self, version: Version) -> Self {
         Self {
@@ -87,15 +91,10 @@ impl Image {
             return Err(format!("`{registry}` is not the host name of a registry"));
         }
         let version = match rest.split_once('@') {
-            Some((_, digest)) => {
-                Version::Digest(Digest::parse(digest).map_err(|bad| bad.to_string())?)
-            }
-            None => {
-                let (_, tag) = rest
-                    .split_once(':')
-                    .ok_or("add a tag, such as `:1.2`, or `@sha256:…`")?;
-                Version::Tag(tag.to_owned())
-            }
+            Some((_, digest)) => Digest::parse(digest)
+                .map(Version::Digest)
+                .map_err(|bad| bad.to_string())?,
+            None => Version::Tag(tag_of(rest)?.to_owned()),
         };
         let (path, _) = rest.split_once([':', '@']).unwrap_or((rest, ""));
         if path.contains(|c: char| c.is_ascii_uppercase()) {
@@ -107,6 +106,23 @@ impl Image {
             repository: checked.repository().to_owned(),
             version,
         })
+    }
+}
+
+fn tag_of(text: &str) -> Result<&str, String> {
+    let (_, tag) = text
+        .split_once(':')
+        .ok_or("add a tag, such as `:1.2`, or `@sha256:…`")?;
+    Ok(tag)
+}
+
+impl Version {
+    /// Returns the tag or the digest as it is written in the URL of a manifest.
+    pub(crate) fn in_url(&self) -> String {
+        match self {
+            Self::Tag(tag) => tag.clone(),
+            Self::Digest(digest) => format!("sha256:{digest}"),
+        }
     }
 }
 

@@ -105,8 +105,6 @@ impl Source for RegistrySource {
         }
         scan.artifacts = self.served.values().cloned().collect();
         let is_waiting = !scan.pending.is_empty() && self.started.elapsed() < START_WAIT;
-        let is_incomplete =
-            |pending: &PendingArtifact| matches!(pending, PendingArtifact::Incomplete { .. });
         scan.rescan_after =
             (is_waiting && scan.pending.iter().any(is_incomplete)).then_some(START_SCAN_INTERVAL);
         Ok(scan)
@@ -212,4 +210,8 @@ fn update(artifact: Artifact, origin: &str, manifest: Digest) -> PendingArtifact
         digest,
         lines,
     }
+}
+
+fn is_incomplete(pending: &PendingArtifact) -> bool {
+    matches!(pending, PendingArtifact::Incomplete { .. })
 }

@@ -59,17 +59,18 @@ impl Store {
             Err(error) if is_read_only(&error) && folder.join(BLOBS).is_dir() => false,
             Err(error) => return Err(StoreError::io(folder, error)),
         };
-        Ok(Self(Arc::new(Inner {
-            folder: folder.to_owned(),
-            is_writable,
-        })))
+        Ok(Self::new(folder, is_writable))
     }
 
     /// Opens a store that is only read, and that need not exist. Creates no files.
     pub fn read_only(folder: &Path) -> Self {
+        Self::new(folder, false)
+    }
+
+    fn new(folder: &Path, is_writable: bool) -> Self {
         Self(Arc::new(Inner {
             folder: folder.to_owned(),
-            is_writable: false,
+            is_writable,
         }))
     }
 

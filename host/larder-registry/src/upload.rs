@@ -7,9 +7,7 @@ use bytes::Bytes;
 use larder_model::name::Digest;
 use serde_json::{Value, json};
 
-use crate::{
-    Client, Error, Image, Progress, Version, WASM_CONFIG_MEDIA_TYPE, WASM_LAYER_MEDIA_TYPE,
-};
+use crate::{Client, Error, Image, Progress, WASM_CONFIG_MEDIA_TYPE, WASM_LAYER_MEDIA_TYPE};
 
 const MANIFEST_MEDIA_TYPE: &str = "application/vnd.oci.image.manifest.v1+json";
 
@@ -72,10 +70,7 @@ impl Upload {
 
     /// Uploads a manifest under the tag of the image. The content to which it refers is already uploaded.
     pub async fn manifest(&self, manifest: Bytes, media_type: &str) -> Result<Digest, Error> {
-        let tag = match &self.image.version {
-            Version::Tag(tag) => tag.clone(),
-            Version::Digest(digest) => format!("sha256:{digest}"),
-        };
+        let tag = self.image.version.in_url();
         self.client
             .push_manifest(&self.image, &tag, &manifest, media_type)
             .await?;

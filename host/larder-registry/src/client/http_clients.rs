@@ -5,6 +5,7 @@ use std::time::Duration;
 use larder_http::{client_builder, root_cause};
 use reqwest::redirect::Policy;
 
+use super::request::Kind;
 use crate::Error;
 use crate::access::{Access, Registry};
 
@@ -38,6 +39,14 @@ impl HttpClients {
             following: client(name, registry, access, redirects)?,
             direct: client(name, registry, access, Policy::none())?,
         })
+    }
+
+    pub(super) fn for_request(self, kind: &Kind<'_>) -> reqwest::Client {
+        if kind.follows_redirects() {
+            self.following
+        } else {
+            self.direct
+        }
     }
 }
 

@@ -74,6 +74,19 @@ struct TokenResponse {
     expires_in: Option<u64>,
 }
 
+impl TokenResponse {
+    fn lifetime(&self) -> Duration {
+        self.expires_in
+            .map_or(DEFAULT_LIFETIME, Duration::from_secs)
+    }
+
+    fn token(self) -> Option<String> {
+        self.token
+            .or(self.access_token)
+            .filter(|token| !token.is_empty())
+    }
+}
+
 impl fmt::Debug for Tokens {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Tokens")
@@ -83,10 +96,8 @@ impl fmt::Debug for Tokens {
 impl Tokens {
     pub(super) fn get(&self, scope: &Scope) -> Option<HeaderValue> {
         let tokens = self.0.lock();
-        let Authorization { value, expires } = tokens.get(scope)?;
-        expires
-            .is_none_or(|expires| Instant::now() < expires)
-            .then(|| value.clone())
+        let token = tokens.get(scope)?;
+        token.is_valid().then(|| token.value.clone())
     }
 
     pub(super) fn set(&self, scope: &Scope, authorization: Authorization) {
@@ -104,12 +115,21 @@ impl Authorization {
         let mut value = HeaderValue::from_str(text).ok()?;
         // Without this, logs would show the value.
         value.set_sensitive(true);
-        // A registry may name any lifetime. If no clock can represent the end of the lifetime, the token is used until
-        // it is refused.
-        let expires = lifetime
-            .and_then(|lifetime| Instant::now().checked_add(lifetime.saturating_sub(MARGIN)));
-        Some(Self { value, expires })
+        Some(Self {
+            value,
+            expires: lifetime.and_then(end_of),
+        })
     }
+
+    fn is_valid(&self) -> bool {
+        self.expires.is_none_or(|expires| Instant::now() < expires)
+    }
+}
+
+/// A registry may name any lifetime. If no clock can represent the end of the lifetime, the token is used until it is
+/// refused.
+fn end_of(lifetime: Duration) -> Option<Instant> {
+    Instant::now().checked_add(lifetime.saturating_sub(MARGIN))
 }
 
 impl Scope {
@@ -174,13 +194,16 @@ impl Scope {
 
     /// Whether credentials may be sent to this address: over TLS, or to the same host, if the registry has no TLS.
     fn may_receive_credentials(&self, realm: &Url, settings: &Registry) -> bool {
-        let registry = Url::parse(&format!("http://{}", self.host)).ok();
-        let is_same = registry.is_some_and(|registry| registry.host_str() == realm.host_str());
         match realm.scheme() {
             "https" => true,
-            "http" => settings.plain_http && is_same,
+            "http" => settings.plain_http && self.has_host_of(realm),
             _ => false,
         }
+    }
+
+    fn has_host_of(&self, url: &Url) -> bool {
+        Url::parse(&format!("http://{}", self.host))
+            .is_ok_and(|registry| registry.host_str() == url.host_str())
     }
 
     fn text(&self) -> String {
@@ -277,14 +300,8 @@ pub(super) fn parse(body: &[u8], registry: &str) -> Result<Authorization, Error>
     };
     let response: TokenResponse =
         serde_json::from_slice(body).map_err(|_| invalid("contains none"))?;
-    let token = response
-        .token
-        .or(response.access_token)
-        .filter(|token| !token.is_empty());
-    let token = token.ok_or_else(|| invalid("contains none"))?;
-    let lifetime = response
-        .expires_in
-        .map_or(DEFAULT_LIFETIME, Duration::from_secs);
+    let lifetime = response.lifetime();
+    let token = response.token().ok_or_else(|| invalid("contains none"))?;
     Authorization::new(&format!("Bearer {token}"), Some(lifetime))
         .ok_or_else(|| invalid("contains characters that a header cannot contain"))
 }

@@ -171,23 +171,12 @@ impl Transport {
     fn target(&self, endpoint: &str, request: &Request<'_>) -> Result<Target, Error> {
         let (host, prefix) = endpoint.split_once('/').unwrap_or((endpoint, ""));
         let settings = self.access.registry(host)?;
-        let prefix = if prefix.is_empty() {
-            String::new()
-        } else {
-            format!("{prefix}/")
-        };
-        let repository = format!("{prefix}{}", request.repository);
         let scope = Scope {
             host: host.to_owned(),
-            repository,
+            repository: repository_below(prefix, request.repository),
             operation: request.kind.operation(),
         };
-        let clients = self.clients(host, settings)?;
-        let http_client = if request.kind.follows_redirects() {
-            &clients.following
-        } else {
-            &clients.direct
-        };
+        let http_client = self.clients(host, settings)?.for_request(&request.kind);
         let own_url = request.kind.url(settings, &scope)?;
         let url = match request.kind {
             Kind::Upload { address, .. } => address.clone(),
@@ -198,7 +187,7 @@ impl Transport {
             url,
             is_registry,
             scope,
-            http_client: http_client.clone(),
+            http_client,
         })
     }
 
@@ -311,6 +300,14 @@ impl Transport {
         let limit = self.access.limits.stall;
         let cause = format!("it sent nothing for {limit:?}");
         Error::unavailable(registry, cause)
+    }
+}
+
+/// Returns the repository of a mirror, which has the repository below its own path.
+fn repository_below(path: &str, repository: &str) -> String {
+    match path {
+        "" => repository.to_owned(),
+        _ => format!("{path}/{repository}"),
     }
 }
 

@@ -111,12 +111,14 @@ fn artifact(
         name: name.to_string(),
         origin: reference.to_string(),
         component: Blob::new(BlobRevision::Digest(digest), content),
-        grant_request: component.grant_request.as_ref().map(|text| {
-            let text = Bytes::copy_from_slice(text.as_bytes());
-            Blob::new(BlobRevision::Digest(Digest::of(&text)), Text(text))
-        }),
+        grant_request: component.grant_request.as_deref().map(text_blob),
         signatures,
     })
+}
+
+fn text_blob(text: &str) -> Blob {
+    let text = Bytes::copy_from_slice(text.as_bytes());
+    Blob::new(BlobRevision::Digest(Digest::of(&text)), Text(text))
 }
 
 /// Returns the digest of the manifest of an artifact.

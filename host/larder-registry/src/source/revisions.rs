@@ -47,6 +47,14 @@ impl KnownReference {
     }
 }
 
+impl Inner {
+    /// Returns what is known about the reference of a provider, which may be another one.
+    fn known_or_new(&mut self, name: &ProviderName, reference: &str) -> &mut KnownReference {
+        let known = self.known.entry(name.clone());
+        known.or_insert_with(|| KnownReference::new(reference.to_owned()))
+    }
+}
+
 /// The image to serve for a reference.
 #[derive(Default)]
 pub(super) struct Target {
@@ -141,11 +149,7 @@ impl Revisions {
         component: &RegistryComponent,
         latest: Digest,
     ) -> Result<(), StoreError> {
-        let before = self
-            .lock()
-            .known
-            .get(name)
-            .and_then(|known| known.resolution.clone());
+        let before = self.known_resolution(name);
         let before = before.unwrap_or_else(|| new_resolution(latest, None));
         let accepted = if component.update == UpdateMode::Auto {
             latest
@@ -170,11 +174,7 @@ impl Revisions {
         let Some(component) = config.components.get(name) else {
             return;
         };
-        let before = self
-            .lock()
-            .known
-            .get(name)
-            .and_then(|known| known.resolution.clone());
+        let before = self.known_resolution(name);
         let Some(before) = before.filter(|before| before.accepted != manifest) else {
             return;
         };
@@ -187,6 +187,10 @@ impl Revisions {
         }
     }
 
+    fn known_resolution(&self, name: &ProviderName) -> Option<Resolution> {
+        self.lock().known.get(name)?.resolution.clone()
+    }
+
     /// Records the result of a check, and triggers a scan.
     pub(super) fn checked(
         &self,
@@ -196,10 +200,7 @@ impl Revisions {
     ) {
         let mut inner = self.lock();
         let reference = reference.to_string();
-        let known = inner
-            .known
-            .entry(name.clone())
-            .or_insert_with(|| KnownReference::new(reference.clone()));
+        let known = inner.known_or_new(name, &reference);
         if known.reference == reference {
             known.error = error;
         }
@@ -267,10 +268,7 @@ impl Revisions {
         let reference = component.reference.to_string();
         {
             let mut inner = self.lock();
-            let known = inner
-                .known
-                .entry(name.clone())
-                .or_insert_with(|| KnownReference::new(reference.clone()));
+            let known = inner.known_or_new(name, &reference);
             // The configuration has another reference by now.
             if known.reference != reference || known.resolution.as_ref() == Some(&resolution) {
                 return Ok(());

@@ -7,7 +7,7 @@ use std::fs::{self, File};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use larder_model::name::Digest;
 use oci_client::manifest::OciImageManifest;
@@ -91,9 +91,8 @@ impl Store {
         let mut collected = GarbageReport::default();
         let kept = self.reachable(roots);
         for item in self.items(BLOBS)? {
-            let name = item.file_name().and_then(OsStr::to_str).unwrap_or_default();
-            let digest = Digest::parse(&format!("sha256:{name}"));
-            if digest.is_ok_and(|digest| kept.contains(&digest)) || !is_older(&item, age) {
+            let digest = digest_in_name(&item);
+            if digest.is_some_and(|digest| kept.contains(&digest)) || !is_older(&item, age) {
                 continue;
             }
             let size = fs::metadata(&item).map_or(0, |metadata| metadata.len());
@@ -207,12 +206,13 @@ impl Store {
     }
 }
 
+fn digest_in_name(path: &Path) -> Option<Digest> {
+    let name = path.file_name()?.to_str()?;
+    Digest::parse(&format!("sha256:{name}")).ok()
+}
+
 /// Whether the last change or use of a file was longer ago than this. A time in the future counts as now.
 fn is_older(path: &Path, age: Duration) -> bool {
     let changed = fs::metadata(path).and_then(|metadata| metadata.modified());
-    changed.is_ok_and(|changed| {
-        SystemTime::now()
-            .duration_since(changed)
-            .is_ok_and(|since| since >= age)
-    })
+    changed.is_ok_and(|time| time.elapsed().is_ok_and(|since| since >= age))
 }
