@@ -57,13 +57,16 @@ impl FileDirectory {
 /// Keeps a copy of an error.
 fn record<T>(slot: &Mutex<Option<io::Error>>, result: io::Result<T>) -> io::Result<T> {
     if let Err(error) = &result {
-        let copy = error.raw_os_error().map_or_else(
-            || io::Error::new(error.kind(), error.to_string()),
-            io::Error::from_raw_os_error,
-        );
-        *slot.lock() = Some(copy);
+        *slot.lock() = Some(copy_of(error));
     }
     result
+}
+
+fn copy_of(error: &io::Error) -> io::Error {
+    match error.raw_os_error() {
+        Some(code) => io::Error::from_raw_os_error(code),
+        None => io::Error::new(error.kind(), error.to_string()),
+    }
 }
 
 /// An open file. Its content stays readable when the file is deleted.

@@ -56,14 +56,13 @@ impl QueryWords {
     /// Returns the position of the query word that this word of a text matches.
     pub(crate) fn position(&self, word: &str) -> Option<usize> {
         let exact = self.words.iter().position(|own| own == word);
-        let begins = || {
-            self.is_open
-                && self
-                    .words
-                    .last()
-                    .is_some_and(|last| word.starts_with(last.as_str()))
-        };
-        exact.or_else(|| begins().then(|| self.len() - 1))
+        exact.or_else(|| self.begins_with_last(word).then(|| self.len() - 1))
+    }
+
+    /// Whether the last word of the query may be the beginning of this word, and is.
+    fn begins_with_last(&self, word: &str) -> bool {
+        let last = self.words.last().filter(|_| self.is_open);
+        last.is_some_and(|last| word.starts_with(last.as_str()))
     }
 
     /// Returns the query for documents that contain one of the words. Documents with more and rarer words come first.
