@@ -6,8 +6,14 @@ use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
 
+use http::Uri;
+use toml::Spanned;
+
+use super::error::require_no_errors;
 use super::file::File;
-use super::{ConfigError, DEFAULT_FILE, Diagnostic, Env, environment, parser};
+use super::parser::{self, Source};
+use super::value::{Listen, ServerUrl};
+use super::{AdminAddress, ConfigError, DEFAULT_FILE, Diagnostic, Env, environment};
 use larder_mcp::ListenAddress;
 
 /// The part of the configuration file about connections to the server.
@@ -47,24 +53,17 @@ pub fn load_client(config: Option<&Path>) -> Result<ClientConfig, ConfigError> {
         Err(error) if error.kind() == ErrorKind::NotFound && config.is_none() => {
             return Ok(ClientConfig::default());
         }
-        Err(error) => {
-            return Err(ConfigError::Unreadable {
-                path: path.to_owned(),
-                error,
-            });
-        }
+        Err(error) => return Err(ConfigError::unreadable(path, error)),
     };
-    let invalid = |diagnostics| ConfigError::Invalid {
-        file: Some(path.to_owned()),
-        diagnostics,
+    let client = match config {
+        Some(_) => parse(&text, path, &environment()),
+        None => parse_default_file(&text, path),
     };
-    let client = parse(&text, path, &environment()).map_err(invalid)?;
-    match config {
-        Some(_) => Ok(client),
-        None => client
-            .on_this_machine()
-            .map_err(|diagnostic| invalid(vec![diagnostic])),
-    }
+    client.map_err(|diagnostics| ConfigError::in_file(path, diagnostics))
+}
+
+fn parse_default_file(text: &str, path: &Path) -> Result<ClientConfig, Vec<Diagnostic>> {
+    parse(text, path, &environment())?.on_this_machine()
 }
 
 /// The value of `LARDER_URL` or `LARDER_ADMIN_URL`. An empty value counts as unset.
@@ -75,41 +74,10 @@ pub fn env_url(name: &str) -> Option<String> {
 }
 
 fn parse(text: &str, path: &Path, env: &Env) -> Result<ClientConfig, Vec<Diagnostic>> {
-    let (
-        File {
-            client,
-            server,
-            admin,
-            ..
-        },
-        _,
-        mut diagnostics,
-    ) = parser::parse(text, Some(env))?;
+    let (file, _, mut diagnostics): (File, Source<'_>, _) = parser::parse(text, Some(env))?;
     diagnostics.retain(is_about_clients);
-    if !diagnostics.is_empty() {
-        diagnostics.sort_by_key(|diagnostic| diagnostic.line);
-        return Err(diagnostics);
-    }
-    let folder = path.parent().unwrap_or(Path::new(""));
-    let at = |key| move |url| ConfiguredAddress { url, key };
-    let listen = server
-        .listen
-        .and_then(|listen| url_of(listen.into_inner().0, "/mcp", folder));
-    let admin_listen = admin.listen.and_then(|listen| listen.into_inner().0);
-    let admin_listen = admin_listen.and_then(|listen| url_of(listen, "", folder));
-    let [url, admin] = [client.url, client.admin].map(|url| Some(absolute_socket(url?.0, folder)));
-    Ok(ClientConfig {
-        file: Some(path.to_owned()),
-        url: url
-            .map(at("client.url"))
-            .or(listen.map(at("server.listen"))),
-        admin: admin
-            .map(at("client.admin"))
-            .or(admin_listen.map(at("admin.listen"))),
-        token_file: client.token_file.map(|file| folder.join(file)),
-        admin_token_file: client.admin_token_file.map(|file| folder.join(file)),
-        ca_file: client.ca_file.map(|file| folder.join(file)),
-    })
+    require_no_errors(diagnostics)?;
+    Ok(convert(file, path))
 }
 
 /// A diagnostic without a key concerns the whole file.
@@ -127,6 +95,36 @@ fn is_about_clients(diagnostic: &Diagnostic) -> bool {
         || key.starts_with("client.")
 }
 
+fn convert(file: File, path: &Path) -> ClientConfig {
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let raw = file.client;
+    let at = |key| move |url| ConfiguredAddress { url, key };
+    let url = client_url(raw.url, folder).map(at("client.url"));
+    let admin = client_url(raw.admin, folder).map(at("client.admin"));
+    let endpoint = endpoint_url(file.server.listen, folder).map(at("server.listen"));
+    let admin_listen = admin_url(file.admin.listen, folder).map(at("admin.listen"));
+    ClientConfig {
+        file: Some(path.to_owned()),
+        url: url.or(endpoint),
+        admin: admin.or(admin_listen),
+        token_file: raw.token_file.map(|file| folder.join(file)),
+        admin_token_file: raw.admin_token_file.map(|file| folder.join(file)),
+        ca_file: raw.ca_file.map(|file| folder.join(file)),
+    }
+}
+
+fn client_url(url: Option<ServerUrl>, folder: &Path) -> Option<String> {
+    Some(absolute_socket(url?.0, folder))
+}
+
+fn endpoint_url(listen: Option<Spanned<Listen>>, folder: &Path) -> Option<String> {
+    url_of(listen?.into_inner().0, "/mcp", folder)
+}
+
+fn admin_url(listen: Option<Spanned<AdminAddress>>, folder: &Path) -> Option<String> {
+    url_of(listen?.into_inner().0?, "", folder)
+}
+
 /// Returns the URL of a path of the server that listens on this address.
 fn url_of(listen: ListenAddress, path: &str, folder: &Path) -> Option<String> {
     match listen {
@@ -140,12 +138,16 @@ fn url_of(listen: ListenAddress, path: &str, folder: &Path) -> Option<String> {
 /// Returns the address with which a client on this machine reaches a listener. `None` with port 0, because only the
 /// running server knows its port.
 fn reachable(listen: SocketAddr) -> Option<SocketAddr> {
-    let ip = match listen.ip() {
+    let ip = reachable_ip(listen.ip());
+    (listen.port() != 0).then(|| SocketAddr::new(ip, listen.port()))
+}
+
+fn reachable_ip(ip: IpAddr) -> IpAddr {
+    match ip {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
         IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
         ip => ip,
-    };
-    (listen.port() != 0).then(|| SocketAddr::new(ip, listen.port()))
+    }
 }
 
 fn absolute_socket(url: String, folder: &Path) -> String {
@@ -162,18 +164,21 @@ fn socket_url(path: &Path) -> String {
 }
 
 impl ClientConfig {
-    fn on_this_machine(self) -> Result<Self, Diagnostic> {
-        let remote = [&self.url, &self.admin]
-            .into_iter()
-            .flatten()
-            .find(|address| !is_local(&address.url));
-        let Some(ConfiguredAddress { url, key }) = remote else {
+    fn on_this_machine(self) -> Result<Self, Vec<Diagnostic>> {
+        let Some(ConfiguredAddress { url, key }) = self.remote_address() else {
             return Ok(self);
         };
         let message = format!(
             "{url} is not on this machine: to use an address from a file in the working directory, confirm it with `--config {DEFAULT_FILE}`, or use `--url` or LARDER_URL"
         );
-        Err(Diagnostic::without_line(*key, message))
+        Err(vec![Diagnostic::without_line(*key, message)])
+    }
+
+    fn remote_address(&self) -> Option<&ConfiguredAddress> {
+        [&self.url, &self.admin]
+            .into_iter()
+            .flatten()
+            .find(|address| !is_local(&address.url))
     }
 }
 
@@ -181,8 +186,12 @@ fn is_local(url: &str) -> bool {
     if url.starts_with("unix:") {
         return true;
     }
-    let uri = url.parse::<http::Uri>().ok();
-    let host = uri.as_ref().and_then(http::Uri::host).unwrap_or_default();
+    let uri = url.parse::<Uri>().ok();
+    let host = uri.as_ref().and_then(Uri::host);
+    is_local_host(host.unwrap_or_default())
+}
+
+fn is_local_host(host: &str) -> bool {
     match host.trim_matches(['[', ']']).parse::<IpAddr>() {
         // A bind succeeds only with an address of this machine.
         Ok(ip) => ip.is_loopback() || UdpSocket::bind((ip, 0)).is_ok(),

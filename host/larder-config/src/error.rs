@@ -16,13 +16,37 @@ pub enum ConfigError {
         error: io::Error,
     },
     /// The content is invalid.
-    #[error("{}", list(file.as_ref(), diagnostics))]
+    #[error("{}", list(file.as_deref(), diagnostics))]
     Invalid {
         /// The file, if there is one.
         file: Option<PathBuf>,
         /// All errors, sorted by line.
         diagnostics: Vec<Diagnostic>,
     },
+}
+
+impl ConfigError {
+    pub(crate) fn unreadable(path: &Path, error: io::Error) -> Self {
+        Self::Unreadable {
+            path: path.to_owned(),
+            error,
+        }
+    }
+
+    pub(crate) fn in_file(path: &Path, diagnostics: Vec<Diagnostic>) -> Self {
+        Self::Invalid {
+            file: Some(path.to_owned()),
+            diagnostics,
+        }
+    }
+
+    /// Errors in options, in defaults or in a combination of values.
+    pub(crate) fn without_file(diagnostics: Vec<Diagnostic>) -> Self {
+        Self::Invalid {
+            file: None,
+            diagnostics,
+        }
+    }
 }
 
 /// One error in a configuration.
@@ -65,9 +89,18 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-fn list(file: Option<&PathBuf>, diagnostics: &[Diagnostic]) -> String {
+/// Fails with all errors, sorted by line, if there are any.
+pub(crate) fn require_no_errors(mut diagnostics: Vec<Diagnostic>) -> Result<(), Vec<Diagnostic>> {
+    if diagnostics.is_empty() {
+        return Ok(());
+    }
+    diagnostics.sort_by_key(|diagnostic| diagnostic.line);
+    Err(diagnostics)
+}
+
+fn list(file: Option<&Path>, diagnostics: &[Diagnostic]) -> String {
     let lines = diagnostics
         .iter()
-        .map(|diagnostic| diagnostic.in_file(file.map(PathBuf::as_path)));
+        .map(|diagnostic| diagnostic.in_file(file));
     lines.collect::<Vec<_>>().join("\n")
 }

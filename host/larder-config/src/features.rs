@@ -54,15 +54,17 @@ impl Feature {
         if self.is_enabled {
             return Vec::new();
         }
-        let message = missing(self.name);
+        let keys = self.find_keys(source.root()).into_iter();
+        keys.map(|at| source.diagnostic(&at, missing(self.name)))
+            .collect()
+    }
+
+    fn find_keys(&self, root: &DeTable<'_>) -> Vec<Range<usize>> {
         let mut found = Vec::new();
         for key in self.keys {
-            find(source.root(), key, &mut found);
+            find(root, key, &mut found);
         }
         found
-            .iter()
-            .map(|at| source.diagnostic(at, message.as_str()))
-            .collect()
     }
 }
 

@@ -11,6 +11,7 @@ mod features;
 mod file;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
+mod parse_context;
 mod parser;
 mod project;
 mod reload;
@@ -20,7 +21,7 @@ mod value;
 mod without_registry;
 
 use std::collections::BTreeMap;
-use std::io::{self, ErrorKind};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -51,6 +52,7 @@ use larder_registry::LOCK_FILE;
 use larder_registry::source::RegistryComponent;
 #[cfg(feature = "registry")]
 pub use larder_registry::source::RegistryConfig;
+use parse_context::{ParseContext, location};
 pub use project::{Development, PROJECT_FILE, Project, load_project};
 pub use reload::{AuthReload, ConfigReload};
 pub use value::AdminAddress;
@@ -158,36 +160,35 @@ impl Config {
     /// Requires that all plugins folders exist, except those of teams with built-in providers. For commands that run
     /// once; a server waits for its folders instead.
     pub fn require_plugins_folders(self) -> Result<Self, ConfigError> {
-        let is_gone = |team: &Team| team.builtin.is_empty() && !team.plugins.exists();
-        let gone = self.teams.iter().filter(|(_, team)| is_gone(team));
-        let diagnostics: Vec<_> = gone
-            .map(|(name, team)| {
-                let key = match (&self.overrides.plugins, &team.quota) {
-                    (Some(_), _)
-                        if self
-                            .overrides
-                            .team
-                            .as_ref()
-                            .is_none_or(|named| named == name) =>
-                    {
-                        "--plugins".into()
-                    }
-                    (_, Some(_)) => format!("team.{name}.plugins"),
-                    _ => "plugins".to_owned(),
-                };
-                let plugins = team.plugins.display();
-                let message =
-                    format!("there is no folder {plugins}: create it, or name another one");
-                Diagnostic::without_line(key, message)
-            })
+        let missing = self
+            .teams
+            .iter()
+            .filter(|(_, team)| team.is_without_components());
+        let diagnostics: Vec<_> = missing
+            .map(|(name, team)| self.missing_folder(name, team))
             .collect();
         if diagnostics.is_empty() {
             Ok(self)
         } else {
-            Err(ConfigError::Invalid {
-                file: None,
-                diagnostics,
-            })
+            Err(ConfigError::without_file(diagnostics))
+        }
+    }
+
+    fn missing_folder(&self, name: &TeamName, team: &Team) -> Diagnostic {
+        let key = self.key_of_plugins(name, team);
+        let plugins = team.plugins.display();
+        let message = format!("there is no folder {plugins}: create it, or name another one");
+        Diagnostic::without_line(key, message)
+    }
+
+    /// Returns the key or the option that names the plugins folder of a team.
+    fn key_of_plugins(&self, name: &TeamName, team: &Team) -> String {
+        if self.overrides.names_plugins_of(name) {
+            return "--plugins".into();
+        }
+        match team.quota {
+            Some(_) => format!("team.{name}.plugins"),
+            None => "plugins".to_owned(),
         }
     }
 
@@ -210,13 +211,17 @@ impl Config {
         let what = "this client belongs, or use `--team NAME`";
         self.require_known_teams(&self.local_caller, "stdio.teams", what)?;
         self.endpoint.caller = self.local_caller.clone();
+        self.leave_cluster();
+        self.is_over_stdio = true;
+        Ok(self)
+    }
+
+    fn leave_cluster(&mut self) {
         if self.cluster.take().is_some() {
             let message = "has no effect on a server for one client on standard input";
             self.warnings
                 .push(Diagnostic::without_line("cluster", message));
         }
-        self.is_over_stdio = true;
-        Ok(self)
     }
 
     fn require_known_teams(
@@ -225,11 +230,8 @@ impl Config {
         key: &str,
         what: &str,
     ) -> Result<(), ConfigError> {
-        if caller
-            .teams
-            .iter()
-            .all(|team| self.teams.contains_key(team))
-        {
+        let mut teams = caller.teams.iter();
+        if teams.all(|team| self.teams.contains_key(team)) {
             return Ok(());
         }
         let teams: Vec<_> = self.teams.keys().map(TeamName::as_str).collect();
@@ -238,10 +240,14 @@ impl Config {
             teams.join(", ")
         );
         let diagnostics = vec![Diagnostic::without_line(key, message)];
-        Err(ConfigError::Invalid {
-            file: None,
-            diagnostics,
-        })
+        Err(ConfigError::without_file(diagnostics))
+    }
+}
+
+impl Team {
+    /// Whether its plugins folder is missing, and it has no built-in provider.
+    fn is_without_components(&self) -> bool {
+        self.builtin.is_empty() && !self.plugins.exists()
     }
 }
 
@@ -288,6 +294,13 @@ pub struct Overrides {
     pub locked: bool,
 }
 
+impl Overrides {
+    /// Whether the option `--plugins` is for this team.
+    fn names_plugins_of(&self, team: &TeamName) -> bool {
+        self.plugins.is_some() && self.team.as_ref().is_none_or(|named| named == team)
+    }
+}
+
 /// Environment variables, for `${NAME}` and grants.
 type Env = BTreeMap<String, String>;
 
@@ -323,44 +336,6 @@ pub fn of_text(text: &str, overrides: &Overrides) -> Result<Config, ConfigError>
     parse(text, &context, &environment(), overrides)
 }
 
-/// Returns the path of the configuration file, and the context of its text.
-fn location(
-    overrides: &Overrides,
-    auth_active: bool,
-) -> Result<(PathBuf, ParseContext), ConfigError> {
-    let working_dir = working_dir().map_err(|error| ConfigError::Unreadable {
-        path: ".".into(),
-        error,
-    })?;
-    let path = overrides
-        .config
-        .clone()
-        .unwrap_or_else(|| DEFAULT_FILE.into());
-    let folder = path
-        .parent()
-        .map_or_else(|| working_dir.clone(), |folder| working_dir.join(folder));
-    Ok((
-        path.clone(),
-        ParseContext {
-            file: Some(path),
-            folder,
-            working_dir,
-            auth_active,
-        },
-    ))
-}
-
-/// Returns the working directory as the shell shows it, with its links, because the state belongs to paths with links.
-fn working_dir() -> io::Result<PathBuf> {
-    let real = std::env::current_dir()?;
-    let shown = variable("PWD")
-        .map(PathBuf::from)
-        .filter(|path| path.is_absolute());
-    Ok(shown
-        .filter(|path| path.canonicalize().is_ok_and(|path| path == real))
-        .unwrap_or(real))
-}
-
 /// Checks a text before it becomes the configuration file.
 #[cfg(feature = "registry")]
 pub fn check_text(text: &str, overrides: &Overrides) -> Result<(), ConfigError> {
@@ -382,14 +357,16 @@ pub fn variable(name: &str) -> Option<String> {
 
 /// Returns the state folder of this user, which does not depend on a configuration.
 pub fn user_state_dir() -> Option<PathBuf> {
-    let folder = |name| {
-        variable(name)
-            .map(PathBuf::from)
-            .filter(|path| path.is_absolute())
-    };
-    let state = folder("XDG_STATE_HOME");
-    let state = state.or_else(|| Some(folder("HOME")?.join(".local/state")));
+    let state = absolute_path("XDG_STATE_HOME");
+    let state = state.or_else(|| Some(absolute_path("HOME")?.join(".local/state")));
     Some(state?.join("larder"))
+}
+
+/// Returns the absolute path in a variable.
+fn absolute_path(name: &str) -> Option<PathBuf> {
+    variable(name)
+        .map(PathBuf::from)
+        .filter(|path| path.is_absolute())
 }
 
 /// Returns the name of the user who runs this process, to record who approved a grant.
@@ -404,27 +381,24 @@ pub fn operator_name() -> String {
 /// Returns the default configuration for a folder of components. Ignores configuration files and environment variables,
 /// except variables that locate the cache of compiled components.
 pub fn without_file(plugins: &Path, others: &Overrides) -> Result<Config, ConfigError> {
-    let folder = plugins.to_owned();
-    let working_dir = plugins.to_owned();
-    let context = ParseContext {
-        file: None,
-        folder,
-        working_dir,
-        auth_active: false,
-    };
     let overrides = Overrides {
         config: None,
         plugins: Some(plugins.to_owned()),
         ..others.clone()
     };
+    let context = ParseContext::of_folder(plugins);
+    let mut config = parse("", &context, &cache_variables(), &overrides)?;
+    for team in config.teams.values_mut() {
+        team.reconcile.requires_settings = false;
+    }
+    Ok(config)
+}
+
+/// The variables that locate the cache of compiled components.
+fn cache_variables() -> Env {
     let mut env = environment();
     env.retain(|name, _| ["HOME", "XDG_CACHE_HOME"].contains(&name.as_str()));
-    let mut config = parse("", &context, &env, &overrides)?;
-    config
-        .teams
-        .values_mut()
-        .for_each(|team| team.reconcile.requires_settings = false);
-    Ok(config)
+    env
 }
 
 /// Whether the environment allows coloured terminal output (<https://no-color.org>).
@@ -432,27 +406,6 @@ pub fn allows_colour() -> bool {
     let env = environment();
     env.get("NO_COLOR").is_none_or(String::is_empty)
         && env.get("TERM").is_none_or(|term| term != "dumb")
-}
-
-/// The source of a configuration text, and the folder to which its paths are relative.
-struct ParseContext {
-    /// The file that errors name.
-    file: Option<PathBuf>,
-    /// The folder for relative paths in the file.
-    folder: PathBuf,
-    /// The folder for relative paths on the command line.
-    working_dir: PathBuf,
-    /// Whether the running server already requires credentials. Then it keeps requiring credentials, whatever the file
-    /// contains.
-    auth_active: bool,
-}
-
-impl ParseContext {
-    /// Returns the path of the file.
-    fn file_path(&self) -> Option<PathBuf> {
-        let file = self.file.as_ref()?;
-        Some(self.working_dir.join(file))
-    }
 }
 
 fn parse(
@@ -468,11 +421,8 @@ fn parse(
     let (raw, source, mut diagnostics) = parser::parse(text, Some(env)).map_err(refuse)?;
     diagnostics.extend(features::check(&source));
     let config = convert::convert(raw, context, env, overrides, &source, &mut diagnostics);
-    if diagnostics.is_empty() {
-        return Ok(config);
-    }
-    diagnostics.sort_by_key(|diagnostic| diagnostic.line);
-    Err(refuse(diagnostics))
+    error::require_no_errors(diagnostics).map_err(refuse)?;
+    Ok(config)
 }
 
 // Skips variables that are not UTF-8: a TOML file can neither name nor contain them.

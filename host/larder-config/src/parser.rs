@@ -29,15 +29,24 @@ impl<'a> Source<'a> {
 
     /// Creates a diagnostic for a span of the text.
     pub(super) fn diagnostic(&self, at: &Range<usize>, message: impl Into<String>) -> Diagnostic {
-        let line = self
-            .text
-            .get(..at.start)
-            .map(|before| before.matches('\n').count() + 1);
-        let key = key_path(&self.root, at).unwrap_or_default();
         Diagnostic {
-            line,
-            key,
+            line: self.line_of(at),
+            key: key_path(&self.root, at).unwrap_or_default(),
             message: message.into(),
+        }
+    }
+
+    /// The number of the line, counted from 1.
+    fn line_of(&self, at: &Range<usize>) -> Option<usize> {
+        let before = self.text.get(..at.start)?;
+        Some(before.matches('\n').count() + 1)
+    }
+
+    /// Creates a diagnostic for invalid syntax, which has no key.
+    fn syntax_error(&self, error: &toml::de::Error) -> Diagnostic {
+        Diagnostic {
+            key: String::new(),
+            ..self.diagnostic(&span(error), error.message())
         }
     }
 }
@@ -56,11 +65,8 @@ pub(super) fn parse<'a, T: DeserializeOwned + Default>(
         root: root.get_ref().clone(),
     };
     if !errors.is_empty() {
-        let diagnostic = |error: &toml::de::Error| Diagnostic {
-            key: String::new(),
-            ..source.diagnostic(&span(error), error.message())
-        };
-        return Err(errors.iter().map(diagnostic).collect());
+        let errors = errors.iter().map(|error| source.syntax_error(error));
+        return Err(errors.collect());
     }
     let mut diagnostics = Vec::new();
     if let Some(env) = env {
@@ -107,12 +113,13 @@ fn redact_value(message: &str) -> Cow<'_, str> {
     let (given, expected) = message[kind.len()..]
         .rsplit_once(", expected ")
         .unwrap_or_default();
-    let given = given
-        .split(['`', '"'])
-        .next()
-        .unwrap_or_default()
-        .trim_end();
+    let given = before_quote(given);
     format!("{kind}{given}, expected {}", explain_type(expected)).into()
+}
+
+fn before_quote(text: &str) -> &str {
+    let before = text.split(['`', '"']).next();
+    before.unwrap_or_default().trim_end()
 }
 
 /// Replaces the name of a Rust type by the values that are allowed.
@@ -173,15 +180,17 @@ fn retain_in_table<'i>(table: &mut DeTable<'i>, keep: Predicate<'_, 'i>) {
 fn retain_in_value<'i>(value: &mut DeValue<'i>, keep: Predicate<'_, 'i>) {
     match value {
         DeValue::Table(table) => retain_in_table(table, keep),
-        DeValue::Array(items) => {
-            for mut item in std::mem::replace(items, DeArray::new()) {
-                if keep(None, &mut item) {
-                    retain_in_value(item.get_mut(), keep);
-                    items.push(item);
-                }
-            }
-        }
+        DeValue::Array(items) => retain_in_array(items, keep),
         _ => {}
+    }
+}
+
+fn retain_in_array<'i>(items: &mut DeArray<'i>, keep: Predicate<'_, 'i>) {
+    for mut item in std::mem::replace(items, DeArray::new()) {
+        if keep(None, &mut item) {
+            retain_in_value(item.get_mut(), keep);
+            items.push(item);
+        }
     }
 }
 
@@ -192,22 +201,30 @@ fn key_path(table: &DeTable<'_>, at: &Range<usize>) -> Option<String> {
             return Some(key.get_ref().to_string());
         }
         let below = key_path_in_value(value.get_ref(), at)?;
-        let dot = if below.starts_with('[') { "" } else { "." };
-        Some(format!("{}{dot}{below}", key.get_ref()))
+        Some(join_keys(key.get_ref(), &below))
     })
 }
 
 fn key_path_in_value(value: &DeValue<'_>, at: &Range<usize>) -> Option<String> {
     match value {
         DeValue::Table(table) => key_path(table, at),
-        DeValue::Array(items) => items.iter().enumerate().find_map(|(index, item)| {
-            if item.span() == *at {
-                return Some(format!("[{index}]"));
-            }
-            let below = key_path_in_value(item.get_ref(), at)?;
-            let dot = if below.starts_with('[') { "" } else { "." };
-            Some(format!("[{index}]{dot}{below}"))
-        }),
+        DeValue::Array(items) => key_path_in_array(items, at),
         _ => None,
     }
+}
+
+fn key_path_in_array(items: &DeArray<'_>, at: &Range<usize>) -> Option<String> {
+    items.iter().enumerate().find_map(|(index, item)| {
+        let index = format!("[{index}]");
+        if item.span() == *at {
+            return Some(index);
+        }
+        let below = key_path_in_value(item.get_ref(), at)?;
+        Some(join_keys(&index, &below))
+    })
+}
+
+fn join_keys(key: &str, below: &str) -> String {
+    let dot = if below.starts_with('[') { "" } else { "." };
+    format!("{key}{dot}{below}")
 }

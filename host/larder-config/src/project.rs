@@ -7,6 +7,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
+use toml::Spanned;
 
 pub use self::development::Development;
 use self::development::DevelopmentSection;
@@ -42,7 +43,7 @@ pub struct Project {
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct ProjectFile {
-    name: Option<toml::Spanned<String>>,
+    name: Option<Spanned<String>>,
     build: Option<Vec<Vec<String>>>,
     component: Option<PathBuf>,
     ignore: Vec<String>,
@@ -52,20 +53,16 @@ struct ProjectFile {
 
 /// Loads the project in this folder from `larder-dev.toml`, or else from `Cargo.toml`.
 pub fn load_project(folder: &Path) -> Result<Project, ConfigError> {
-    let unreadable = |path: &Path, error| ConfigError::Unreadable {
-        path: path.to_owned(),
-        error,
-    };
     let folder = folder
         .canonicalize()
-        .map_err(|error| unreadable(folder, error))?;
+        .map_err(|error| ConfigError::unreadable(folder, error))?;
     let path = folder.join(PROJECT_FILE);
     let project = match std::fs::read_to_string(&path) {
         Ok(text) => parse(&text, &folder).map_err(|diagnostics| invalid(&path, diagnostics)),
         Err(error) if error.kind() == ErrorKind::NotFound => {
             cargo::project(&folder).ok_or_else(|| no_project(&folder))
         }
-        Err(error) => Err(unreadable(&path, error)),
+        Err(error) => Err(ConfigError::unreadable(&path, error)),
     };
     project.and_then(refuse_reserved_name)
 }
@@ -78,30 +75,24 @@ fn refuse_reserved_name(project: Project) -> Result<Project, ConfigError> {
     let message = format!(
         "{name}.toml would hold its grant requests, but Larder uses that file name itself; choose another name"
     );
-    Err(ConfigError::Invalid {
-        file: None,
-        diagnostics: vec![Diagnostic::without_line("name", message)],
-    })
+    let diagnostic = Diagnostic::without_line("name", message);
+    Err(ConfigError::without_file(vec![diagnostic]))
 }
 
 fn invalid(path: &Path, mut diagnostics: Vec<Diagnostic>) -> ConfigError {
     diagnostics.sort_by_key(|diagnostic| diagnostic.line);
-    ConfigError::Invalid {
-        file: Some(path.to_owned()),
-        diagnostics,
-    }
+    ConfigError::in_file(path, diagnostics)
 }
 
 fn parse(text: &str, folder: &Path) -> Result<Project, Vec<Diagnostic>> {
     let (raw, source, mut diagnostics): (ProjectFile, Source<'_>, _) = parser::parse(text, None)?;
     let name = match &raw.name {
-        Some(name) => ProviderName::parse(name.get_ref())
-            .map_err(|error| source.diagnostic(&name.span(), error.to_string())),
+        Some(name) => parse_name(name, &source),
         None => name_from_folder(folder),
     };
     let name = name.map_err(|diagnostic| diagnostics.push(diagnostic)).ok();
     let build = raw.build.unwrap_or_default();
-    if build.is_empty() || build.iter().any(Vec::is_empty) {
+    if !are_commands(&build) {
         let message = "specify the build commands, such as [[\"make\"]]";
         diagnostics.push(Diagnostic::without_line("build", message));
     }
@@ -126,6 +117,16 @@ fn parse(text: &str, folder: &Path) -> Result<Project, Vec<Diagnostic>> {
         }),
         _ => Err(diagnostics),
     }
+}
+
+fn parse_name(raw: &Spanned<String>, source: &Source<'_>) -> Result<ProviderName, Diagnostic> {
+    ProviderName::parse(raw.get_ref())
+        .map_err(|error| source.diagnostic(&raw.span(), error.to_string()))
+}
+
+/// Whether there is a command, and each has a word.
+fn are_commands(commands: &[Vec<String>]) -> bool {
+    !commands.is_empty() && !commands.iter().any(Vec::is_empty)
 }
 
 /// Resolves the paths of `watch`, and adds the crates on which a Rust project depends.
@@ -154,10 +155,7 @@ fn no_project(folder: &Path) -> ConfigError {
          build = [[\"make\"]]\ncomponent = \"notes.wasm\"\nor start with `larder new`",
         folder.display()
     );
-    ConfigError::Invalid {
-        file: None,
-        diagnostics: vec![Diagnostic::without_line("", message)],
-    }
+    ConfigError::without_file(vec![Diagnostic::without_line("", message)])
 }
 
 #[cfg(test)]

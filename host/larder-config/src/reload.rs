@@ -35,9 +35,7 @@ impl Config {
     /// file, and ignores errors in other sections.
     pub fn reload_auth(&self, before: &auth::Config) -> Result<AuthReload, ConfigError> {
         let path = self.file.clone().unwrap_or_default();
-        match std::fs::read(&path) {
-            Ok(bytes) => Ok(auth_reload::parse(&path, &bytes, &environment(), before)),
-            Err(error) => Err(ConfigError::Unreadable { path, error }),
-        }
+        let bytes = std::fs::read(&path).map_err(|error| ConfigError::unreadable(&path, error))?;
+        Ok(auth_reload::parse(&path, &bytes, &environment(), before))
     }
 }

@@ -31,7 +31,7 @@ fn look_up<'a>(inner: &'a str, env: &'a Env) -> Result<&'a str, String> {
         Some((name, default)) => (name, Some(default)),
         None => (inner, None),
     };
-    if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
+    if !is_variable_name(name) {
         return Err(format!(
             "`${{{inner}}}` does not name a variable; write `$$` for a dollar sign"
         ));
@@ -45,6 +45,10 @@ fn look_up<'a>(inner: &'a str, env: &'a Env) -> Result<&'a str, String> {
             "the environment variable {name} is not set; set it, or write `${{{name}:-default}}`"
         )),
     }
+}
+
+fn is_variable_name(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
 #[cfg(test)]

@@ -13,34 +13,37 @@ const MANIFEST: &str = "Cargo.toml";
 /// The tables of a manifest that can name crates in other folders.
 const DEPENDENCIES: [&str; 2] = ["dependencies", "build-dependencies"];
 
+/// The command that builds a component. An explicit target folder overrides the target folder in the configuration of
+/// the workspace or the machine.
+const BUILD: [&str; 7] = [
+    "cargo",
+    "build",
+    "--release",
+    "--target",
+    "wasm32-wasip2",
+    "--target-dir",
+    "target",
+];
+
 /// Derives the project from `Cargo.toml`: a Rust project needs no `larder-dev.toml`.
 pub(super) fn project(folder: &Path) -> Option<Project> {
     let manifest = manifest(folder)?;
     let package = manifest.get("package")?.get("name")?.as_str()?;
-    let lib = manifest
-        .get("lib")
-        .and_then(|lib| lib.get("name"))
-        .and_then(toml::Value::as_str);
-    let file = lib.unwrap_or(package).replace('-', "_");
-    // An explicit target folder overrides the target folder in the configuration of the workspace or the machine.
-    let build = [
-        "cargo",
-        "build",
-        "--release",
-        "--target",
-        "wasm32-wasip2",
-        "--target-dir",
-        "target",
-    ];
+    let lib = library_name(&manifest).unwrap_or(package);
+    let file = lib.replace('-', "_");
     Some(Project {
         folder: folder.to_owned(),
         name: ProviderName::parse(package).ok()?,
-        build: vec![build.map(str::to_owned).to_vec()],
+        build: vec![BUILD.map(str::to_owned).to_vec()],
         component: folder.join(format!("target/wasm32-wasip2/release/{file}.wasm")),
         ignore: Vec::new(),
         watch: path_dependencies(folder),
         development: None,
     })
+}
+
+fn library_name(manifest: &toml::Table) -> Option<&str> {
+    manifest.get("lib")?.get("name")?.as_str()
 }
 
 /// The folders of all crates on which the crate in this folder depends by path, directly or indirectly, if these
@@ -71,8 +74,7 @@ fn direct_dependencies(folder: &Path) -> Vec<PathBuf> {
         .iter()
         .filter_map(|table| manifest.get(*table)?.as_table());
     let dependencies = tables.flatten().filter_map(|(name, dependency)| {
-        let of_workspace = dependency.get("workspace").and_then(toml::Value::as_bool) == Some(true);
-        let (folder, dependency) = if of_workspace {
+        let (folder, dependency) = if is_of_workspace(dependency) {
             of_workspace_above(folder, name)?
         } else {
             (folder.to_owned(), dependency.clone())
@@ -83,6 +85,10 @@ fn direct_dependencies(folder: &Path) -> Vec<PathBuf> {
             .ok()
     });
     dependencies.collect()
+}
+
+fn is_of_workspace(dependency: &toml::Value) -> bool {
+    dependency.get("workspace").and_then(toml::Value::as_bool) == Some(true)
 }
 
 /// The folder of the workspace of this crate, and how the workspace specifies a dependency.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use super::are_commands;
 use crate::Diagnostic;
 
 /// How the development component of a project is built, and which program it loads.
@@ -46,7 +47,7 @@ impl DevelopmentSection {
             let key = format!("development.{key}");
             diagnostics.push(Diagnostic::without_line(key, message));
         };
-        if self.build.is_empty() || self.build.iter().any(Vec::is_empty) {
+        if !are_commands(&self.build) {
             report(
                 "build",
                 "specify the commands that build the development component",

@@ -22,10 +22,7 @@ pub struct AuthReload {
 pub(super) fn parse(path: &Path, bytes: &[u8], env: &Env, before: &auth::Config) -> AuthReload {
     let refused = |text: &str, diagnostics| AuthReload {
         auth: still_present(text, env, before),
-        error: Some(ConfigError::Invalid {
-            file: Some(path.to_owned()),
-            diagnostics,
-        }),
+        error: Some(ConfigError::in_file(path, diagnostics)),
     };
     let text = String::from_utf8_lossy(bytes);
     if std::str::from_utf8(bytes).is_err() {
@@ -33,13 +30,7 @@ pub(super) fn parse(path: &Path, bytes: &[u8], env: &Env, before: &auth::Config)
         let diagnostic = Diagnostic::without_line(key, "is not UTF-8");
         return refused(&text, vec![diagnostic]);
     }
-    let folder = path.parent().unwrap_or(Path::new("")).to_owned();
-    let context = ParseContext {
-        file: Some(path.to_owned()),
-        working_dir: folder.clone(),
-        folder,
-        auth_active: true,
-    };
+    let context = context(path);
     let (auth, mut diagnostics) = match parser::parse(&text, Some(env)) {
         Ok((raw, source, mut diagnostics)) => (
             credentials(raw, &context, env, &source, &mut diagnostics),
@@ -55,6 +46,15 @@ pub(super) fn parse(path: &Path, bytes: &[u8], env: &Env, before: &auth::Config)
     }
 }
 
+fn context(path: &Path) -> ParseContext {
+    let folder = path.parent().unwrap_or(Path::new(""));
+    ParseContext {
+        file: Some(path.to_owned()),
+        auth_active: true,
+        ..ParseContext::of_folder(folder)
+    }
+}
+
 /// A diagnostic without a key may concern the credentials too.
 fn is_about_credentials(diagnostic: &Diagnostic) -> bool {
     matches!(
@@ -65,11 +65,8 @@ fn is_about_credentials(diagnostic: &Diagnostic) -> bool {
 
 /// Returns the credentials whose digest or issuer still occurs in the text, outside comments.
 fn still_present(text: &str, env: &Env, before: &auth::Config) -> auth::Config {
-    let line = |line| {
-        let line = without_comment(line);
-        substitute(line, env).unwrap_or_else(|_| line.to_owned())
-    };
-    let text = text.lines().map(line).collect::<Vec<_>>().join("\n");
+    let lines = text.lines().map(|line| substituted_line(line, env));
+    let text = lines.collect::<Vec<_>>().join("\n");
     let digits = text.to_ascii_lowercase();
     let is_present = |token: &&auth::Token| digits.contains(&token.digest.to_string());
     auth::Config {
@@ -79,6 +76,12 @@ fn still_present(text: &str, env: &Env, before: &auth::Config) -> auth::Config {
             .clone()
             .filter(|oauth| text.contains(oauth.issuer.as_str())),
     }
+}
+
+/// Returns the line with the values of variables, and without its comment.
+fn substituted_line(line: &str, env: &Env) -> String {
+    let line = without_comment(line);
+    substitute(line, env).unwrap_or_else(|_| line.to_owned())
 }
 
 fn without_comment(line: &str) -> &str {

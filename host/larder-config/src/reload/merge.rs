@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::ConfigReload;
 use crate::{Config, Log, Team};
 use larder_admin as admin;
-use larder_core::{gateway, reconcile};
+use larder_core::gateway;
+use larder_core::reconcile::{self, Approvals};
 use larder_mcp::{self as endpoint, ListenAddress};
 use larder_model::name::TeamName;
 use larder_sandbox as sandbox;
@@ -157,19 +158,22 @@ impl Merge {
             // Both belong to the folder, whose change is already reported.
             relative_to: running.relative_to.clone(),
             approvals: if has_same_folder {
-                let has_same_key = running.approvals.key() == fresh.approvals.key();
-                let changed = if has_same_key {
-                    "state_dir"
-                } else {
-                    "state_name"
-                };
-                self.keep(changed, &running.approvals, fresh.approvals)
+                self.approvals(&running.approvals, fresh.approvals)
             } else {
                 running.approvals.clone()
             },
             trust: fresh.trust,
             resource_tools: fresh.resource_tools,
         }
+    }
+
+    fn approvals(&mut self, running: &Approvals, fresh: Approvals) -> Approvals {
+        let key = if running.key() == fresh.key() {
+            "state_dir"
+        } else {
+            "state_name"
+        };
+        self.keep(key, running, fresh)
     }
 
     fn endpoint(
