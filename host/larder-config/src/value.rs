@@ -21,6 +21,7 @@ use std::time::{Duration, SystemTime};
 
 use serde::de::{Error, MapAccess, Unexpected, Visitor, value::MapAccessDeserializer};
 use serde::{Deserialize, Deserializer};
+use toml::value::{Datetime, Offset};
 
 pub use address::AdminAddress;
 pub(super) use address::{Listen, Origin, ServerName, ServerUrl, SocketMode};
@@ -37,9 +38,12 @@ pub(super) use trusted_key::{KeySource, TrustedKey};
 
 use larder_mcp as endpoint;
 use larder_model::name::Digest;
-use larder_model::policy::ApprovalMode;
+use larder_model::policy::{self, ApprovalMode};
 use larder_model::size;
 use larder_runtime::trusted_proxies::TrustedProxy;
+
+/// The error of a limit that is 0.
+const NOT_ZERO: &str = "must be more than 0: there is no \"unlimited\"";
 
 /// A number of bytes: `64MiB`, `512 KiB`, `1GB`, `100B`, or a plain number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,18 +51,17 @@ pub(super) struct ByteSize<N>(pub(super) N);
 
 impl<'de, N: TryFrom<u64>> Deserialize<'de> for ByteSize<N> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = Scalar::deserialize(deserializer)?.0;
-        let bytes = size::parse(&text)
-            .ok_or_else(|| D::Error::custom(format!("`{text}` is not a size: {}", size::HINT)))?;
-        if bytes == 0 {
-            return Err(D::Error::custom(
-                "must be more than 0: there is no \"unlimited\"",
-            ));
-        }
-        N::try_from(bytes)
-            .map(Self)
-            .map_err(|_| D::Error::custom("is too large for this limit"))
+        parse_scalar(deserializer, parse_size).map(Self)
     }
+}
+
+fn parse_size<N: TryFrom<u64>>(text: &str) -> Result<N, String> {
+    let bytes =
+        size::parse(text).ok_or_else(|| format!("`{text}` is not a size: {}", size::HINT))?;
+    if bytes == 0 {
+        return Err(NOT_ZERO.into());
+    }
+    N::try_from(bytes).map_err(|_| "is too large for this limit".into())
 }
 
 /// A duration: `10s`, `250ms`, `1m 30s`.
@@ -70,18 +73,22 @@ const MAX_DURATION: Duration = Duration::from_secs(366 * 24 * 3600);
 
 impl<'de> Deserialize<'de> for HumanDuration {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = Scalar::deserialize(deserializer)?.0;
-        let time = humantime::parse_duration(&text).map_err(|_| {
-            let hint = "write a number and a unit, such as \"10s\", \"250ms\" or \"1m 30s\"";
-            D::Error::custom(format!("`{text}` is not a duration: {hint}"))
-        })?;
-        match time {
-            Duration::ZERO => Err(D::Error::custom(
-                "must be more than 0: there is no \"unlimited\"",
-            )),
-            time if time > MAX_DURATION => Err(D::Error::custom("must not be more than a year")),
-            time => Ok(Self(time)),
-        }
+        parse_scalar(deserializer, parse_duration).map(Self)
+    }
+}
+
+fn parse_duration(text: &str) -> Result<Duration, String> {
+    let hint = "write a number and a unit, such as \"10s\", \"250ms\" or \"1m 30s\"";
+    humantime::parse_duration(text)
+        .map_err(|_| format!("`{text}` is not a duration: {hint}"))
+        .and_then(check_duration)
+}
+
+fn check_duration(time: Duration) -> Result<Duration, String> {
+    match time {
+        Duration::ZERO => Err(NOT_ZERO.into()),
+        time if time > MAX_DURATION => Err("must not be more than a year".into()),
+        time => Ok(time),
     }
 }
 
@@ -91,12 +98,14 @@ pub(super) struct DurationOrNever(pub(super) Option<Duration>);
 
 impl<'de> Deserialize<'de> for DurationOrNever {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let plain = Scalar::deserialize(deserializer)?.0;
-        if matches!(plain.as_str(), "0" | "0s") {
-            return Ok(Self(None));
-        }
-        HumanDuration::deserialize(serde::de::value::StringDeserializer::new(plain))
-            .map(|time| Self(Some(time.0)))
+        parse_scalar(deserializer, parse_duration_or_never).map(Self)
+    }
+}
+
+fn parse_duration_or_never(text: &str) -> Result<Option<Duration>, String> {
+    match text {
+        "0" | "0s" => Ok(None),
+        _ => parse_duration(text).map(Some),
     }
 }
 
@@ -106,7 +115,7 @@ pub(super) struct Timestamp(pub(super) SystemTime);
 
 impl<'de> Deserialize<'de> for Timestamp {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let raw = toml::value::Datetime::deserialize(deserializer)?;
+        let raw = Datetime::deserialize(deserializer)?;
         let hint = "write a date, such as 2027-01-31, or a date and time with an offset, such as 2027-01-31T12:00:00Z";
         parse_timestamp(&raw)
             .map(Self)
@@ -114,23 +123,32 @@ impl<'de> Deserialize<'de> for Timestamp {
     }
 }
 
-fn parse_timestamp(raw: &toml::value::Datetime) -> Option<SystemTime> {
+fn parse_timestamp(raw: &Datetime) -> Option<SystemTime> {
     let date = raw.date?;
-    let time = match raw.time {
-        Some(time) => format!(
-            "{:02}:{:02}:{:02}",
-            time.hour,
-            time.minute,
-            time.second.unwrap_or(0)
-        ),
-        None => "00:00:00".into(),
-    };
-    let minutes = match (raw.time, raw.offset) {
-        (None, None) | (Some(_), Some(toml::value::Offset::Z)) => 0,
-        (Some(_), Some(toml::value::Offset::Custom { minutes })) => i64::from(minutes),
-        _ => return None,
-    };
+    let time = time_of_day(raw);
+    let minutes = utc_offset(raw)?;
     let local = humantime::parse_rfc3339(&format!("{date}T{time}Z")).ok()?;
+    subtract_minutes(local, minutes)
+}
+
+fn time_of_day(raw: &Datetime) -> String {
+    let Some(time) = raw.time else {
+        return "00:00:00".into();
+    };
+    let second = time.second.unwrap_or(0);
+    format!("{:02}:{:02}:{second:02}", time.hour, time.minute)
+}
+
+/// Returns the minutes from UTC to the local time. `None` if a time has no offset, or an offset has no time.
+fn utc_offset(raw: &Datetime) -> Option<i64> {
+    match (raw.time, raw.offset) {
+        (None, None) | (Some(_), Some(Offset::Z)) => Some(0),
+        (Some(_), Some(Offset::Custom { minutes })) => Some(minutes.into()),
+        _ => None,
+    }
+}
+
+fn subtract_minutes(local: SystemTime, minutes: i64) -> Option<SystemTime> {
     let offset = Duration::from_secs(minutes.unsigned_abs() * 60);
     if minutes < 0 {
         local.checked_add(offset)
@@ -152,19 +170,28 @@ impl<'de> Deserialize<'de> for Proxy {
     }
 }
 
+/// The error of a value that is not the digest of a token.
+const NOT_A_DIGEST: &str = "must be \"sha256:\" and the digest of the token in hexadecimal, as printed by `printf %s TOKEN | sha256sum`";
+
 /// The digest of a token. The token itself must not be in the file.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TokenDigest(pub(super) Digest);
 
 impl<'de> Deserialize<'de> for TokenDigest {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = Scalar::deserialize(deserializer)?.0;
         // The value may be the token itself, so the error does not repeat it.
-        let bad = "must be \"sha256:\" and the digest of the token in hexadecimal, as printed by `printf %s TOKEN | sha256sum`";
-        Digest::parse(&text)
-            .map(Self)
-            .map_err(|_| D::Error::custom(bad))
+        let parse = |text: &str| Digest::parse(text).map_err(|_| NOT_A_DIGEST);
+        parse_scalar(deserializer, parse).map(Self)
     }
+}
+
+/// Deserializes a scalar, and parses its text.
+fn parse_scalar<'de, D: Deserializer<'de>, T, E: fmt::Display>(
+    deserializer: D,
+    parse: impl FnOnce(&str) -> Result<T, E>,
+) -> Result<T, D::Error> {
+    let text = Scalar::deserialize(deserializer)?.0;
+    parse(&text).map_err(D::Error::custom)
 }
 
 /// A string, number or boolean, converted to a string.
@@ -267,6 +294,15 @@ pub(super) struct PageSize {
     pub(super) templates: Option<u32>,
 }
 
+impl PageSize {
+    fn of_both(size: u32) -> Self {
+        Self {
+            resources: Some(size),
+            templates: Some(size),
+        }
+    }
+}
+
 impl<'de> Deserialize<'de> for PageSize {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(PageSizeVisitor)
@@ -292,10 +328,7 @@ impl<'de> Visitor<'de> for PageSizeVisitor {
     fn visit_i64<E: Error>(self, size: i64) -> Result<PageSize, E> {
         let size =
             u32::try_from(size).map_err(|_| E::invalid_value(Unexpected::Signed(size), &self))?;
-        Ok(PageSize {
-            resources: Some(size),
-            templates: Some(size),
-        })
+        Ok(PageSize::of_both(size))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<PageSize, A::Error> {
@@ -321,6 +354,15 @@ impl From<Extension> for endpoint::Extension {
     fn from(raw: Extension) -> Self {
         match raw {
             Extension::ResourcesGet => Self::ResourcesGet,
+        }
+    }
+}
+
+impl From<Access> for policy::Access {
+    fn from(raw: Access) -> Self {
+        match raw {
+            Access::Read => Self::Read,
+            Access::Write => Self::Write,
         }
     }
 }

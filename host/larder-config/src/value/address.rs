@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
-use super::Scalar;
+use super::{Scalar, parse_scalar};
 use larder_mcp::ListenAddress;
 
 /// An address of the endpoint: an IP address and a port, or a Unix socket.
@@ -14,10 +14,7 @@ pub(crate) struct Listen(pub(crate) ListenAddress);
 
 impl<'de> Deserialize<'de> for Listen {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = Scalar::deserialize(deserializer)?.0;
-        parse_listen_address(&text)
-            .map(Self)
-            .map_err(D::Error::custom)
+        parse_scalar(deserializer, parse_listen_address).map(Self)
     }
 }
 
@@ -29,15 +26,18 @@ impl<'de> Deserialize<'de> for SocketMode {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         // A TOML number without quotes would be read as decimal.
         let text = String::deserialize(deserializer)?;
-        let mode = u32::from_str_radix(&text, 8)
-            .ok()
-            .filter(|mode| *mode <= 0o777);
-        mode.map(Self).ok_or_else(|| {
+        parse_mode(&text).map(Self).ok_or_else(|| {
             D::Error::custom(format!(
                 "`{text}` is not a file mode: write it in octal, such as \"0660\""
             ))
         })
     }
+}
+
+fn parse_mode(text: &str) -> Option<u32> {
+    u32::from_str_radix(text, 8)
+        .ok()
+        .filter(|mode| *mode <= 0o777)
 }
 
 /// An admin address, or `None` for `off`.
@@ -46,7 +46,7 @@ pub struct AdminAddress(pub Option<ListenAddress>);
 
 impl<'de> Deserialize<'de> for AdminAddress {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        parse_admin_address(&Scalar::deserialize(deserializer)?.0).map_err(D::Error::custom)
+        parse_scalar(deserializer, parse_admin_address)
     }
 }
 
@@ -82,34 +82,48 @@ impl<'de> Deserialize<'de> for ServerName {
         if is_server_name(&text) {
             return Ok(Self(text));
         }
-        let authority = text
-            .split_once("://")
-            .map_or(text.as_str(), |(_, rest)| rest);
-        let name = authority
-            .split(['/', '?', '#'])
-            .next()
-            .filter(|name| is_server_name(name));
         Err(D::Error::custom(format!(
             "`{text}` never equals a Host header: write a name without a scheme, a path or `*`, such as \"{}\"",
-            name.unwrap_or("docs.example.com")
+            name_in_url(&text).unwrap_or("docs.example.com")
         )))
     }
 }
 
+fn name_in_url(text: &str) -> Option<&str> {
+    let authority = text.split_once("://").map_or(text, |(_, rest)| rest);
+    let name = authority.split(['/', '?', '#']).next();
+    name.filter(|name| is_server_name(name))
+}
+
 fn is_server_name(text: &str) -> bool {
-    let is_port = |text: &str| text.parse::<u16>().is_ok();
-    if let Some((ip, port)) = text.strip_prefix('[').and_then(|text| text.split_once(']')) {
-        return ip.parse::<Ipv6Addr>().is_ok()
-            && (port.is_empty() || port.strip_prefix(':').is_some_and(is_port));
+    let bracketed = text.strip_prefix('[').and_then(|text| text.split_once(']'));
+    match bracketed {
+        Some((ip, port)) => ip.parse::<Ipv6Addr>().is_ok() && is_port_suffix(port),
+        None => is_name_with_port(text),
     }
-    let (name, port) = text
-        .split_once(':')
-        .map_or((text, None), |(name, port)| (name, Some(port)));
-    !name.is_empty()
-        && name
+}
+
+fn is_name_with_port(text: &str) -> bool {
+    match text.split_once(':') {
+        Some((name, port)) => is_name(name) && is_port(port),
+        None => is_name(text),
+    }
+}
+
+fn is_name(text: &str) -> bool {
+    !text.is_empty()
+        && text
             .chars()
             .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
-        && port.is_none_or(is_port)
+}
+
+/// Whether the text is empty, or a colon and a port.
+fn is_port_suffix(text: &str) -> bool {
+    text.is_empty() || text.strip_prefix(':').is_some_and(is_port)
+}
+
+fn is_port(text: &str) -> bool {
+    text.parse::<u16>().is_ok()
 }
 
 /// The origin of a web page: `https://app.example.com`.
@@ -119,16 +133,7 @@ pub(crate) struct Origin(pub(crate) String);
 impl<'de> Deserialize<'de> for Origin {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = Scalar::deserialize(deserializer)?.0;
-        let authority = text
-            .split_once("://")
-            .map(|(_, rest)| rest.strip_suffix('/').unwrap_or(rest));
-        let is_origin = authority.is_some_and(|authority| {
-            !authority.is_empty()
-                && authority
-                    .chars()
-                    .all(|c| c.is_ascii_graphic() && !"/?#@*".contains(c))
-        });
-        if is_origin || text == "null" {
+        if is_origin(&text) || text == "null" {
             Ok(Self(text))
         } else {
             Err(D::Error::custom(format!(
@@ -137,6 +142,19 @@ impl<'de> Deserialize<'de> for Origin {
             )))
         }
     }
+}
+
+fn is_origin(text: &str) -> bool {
+    text.split_once("://")
+        .map(|(_, rest)| rest.strip_suffix('/').unwrap_or(rest))
+        .is_some_and(is_authority)
+}
+
+fn is_authority(text: &str) -> bool {
+    !text.is_empty()
+        && text
+            .chars()
+            .all(|c| c.is_ascii_graphic() && !"/?#@*".contains(c))
 }
 
 /// The permissions of the file of a Unix socket: only the user who runs the server can connect.
@@ -148,15 +166,19 @@ pub fn parse_listen_address(text: &str) -> Result<ListenAddress, String> {
         Some("") => {
             Err("the path of the Unix socket is missing: write \"unix:/run/larder.sock\"".into())
         }
-        Some(path) => Ok(ListenAddress::Unix {
-            path: path.into(),
-            mode: DEFAULT_SOCKET_MODE,
-        }),
+        Some(path) => Ok(unix_socket(path)),
         None => parse_socket_address(text)
             .map(ListenAddress::Tcp)
             .map_err(|error| {
                 format!("{error}, or a Unix socket, such as \"unix:/run/larder.sock\"")
             }),
+    }
+}
+
+fn unix_socket(path: &str) -> ListenAddress {
+    ListenAddress::Unix {
+        path: path.into(),
+        mode: DEFAULT_SOCKET_MODE,
     }
 }
 
@@ -172,15 +194,20 @@ pub fn parse_admin_address(text: &str) -> Result<AdminAddress, String> {
 
 /// Parses an IP address and a port. `localhost` means 127.0.0.1.
 fn parse_socket_address(text: &str) -> Result<SocketAddr, String> {
-    let local = text
-        .strip_prefix("localhost:")
-        .and_then(|port| port.parse::<u16>().ok());
-    match local {
-        Some(port) => Ok((Ipv4Addr::LOCALHOST, port).into()),
-        None => text.parse().map_err(|_| {
-            format!("`{text}` is not an address: write an IP address and a port, such as \"127.0.0.1:7878\"")
-        }),
+    if let Some(address) = parse_localhost(text) {
+        return Ok(address);
     }
+    text.parse().map_err(|_| {
+        format!(
+            "`{text}` is not an address: write an IP address and a port, such as \"127.0.0.1:7878\""
+        )
+    })
+}
+
+fn parse_localhost(text: &str) -> Option<SocketAddr> {
+    let port = text.strip_prefix("localhost:")?;
+    let port: u16 = port.parse().ok()?;
+    Some((Ipv4Addr::LOCALHOST, port).into())
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use serde::de::{Deserializer, Error as _};
+use serde::de::Deserializer;
 
 use super::HumanDuration;
 use larder_model::policy::{FunctionResource, FunctionSettings, FunctionTool};
@@ -41,15 +41,21 @@ struct RawFunction {
 impl From<RawFunction> for FunctionTool {
     fn from(raw: RawFunction) -> Self {
         Self {
+            hints: raw.hints(),
             title: raw.title,
             description: raw.description,
-            hints: Hints {
-                read_only: raw.read_only,
-                destructive: raw.destructive,
-                idempotent: raw.idempotent,
-                open_world: raw.open_world,
-                long_running: raw.long_running,
-            },
+        }
+    }
+}
+
+impl RawFunction {
+    fn hints(&self) -> Hints {
+        Hints {
+            read_only: self.read_only,
+            destructive: self.destructive,
+            idempotent: self.idempotent,
+            open_world: self.open_world,
+            long_running: self.long_running,
         }
     }
 }
@@ -103,14 +109,19 @@ impl<'de> Deserialize<'de> for Resources {
         let raw = BTreeMap::<String, RawResource>::deserialize(deserializer)?;
         let mut resources = BTreeMap::new();
         for (template, raw) in raw {
-            UriTemplate::parse(&template)
-                .map_err(|error| D::Error::custom(format!("`{template}`: {error}")))?;
+            check_template(&template)?;
             let resource = FunctionResource::from(raw);
             check_name(&resource.function)?;
             resources.insert(template, resource);
         }
         Ok(Self(resources))
     }
+}
+
+fn check_template<E: serde::de::Error>(text: &str) -> Result<(), E> {
+    UriTemplate::parse(text)
+        .map(drop)
+        .map_err(|error| E::custom(format!("`{text}`: {error}")))
 }
 
 /// Functions are named as their tools.

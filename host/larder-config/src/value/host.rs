@@ -77,24 +77,27 @@ fn parse_rule(text: &str) -> Result<HostRule, String> {
     let (host, port) = split_port(rest)
         .ok_or_else(|| format!("`{text}`: the port is not a number up to 65535"))?;
     let host = host.to_ascii_lowercase();
-    let address = host
-        .trim_start_matches('[')
-        .trim_end_matches(']')
-        .parse::<IpAddr>()
-        .is_ok();
-    if !address && !is_host_name(host.strip_prefix("*.").unwrap_or(&host)) {
-        return Err(format!(
-            "`{text}` is not a host: write a name, `*.` and a name, or an IP address"
-        ));
+    let is_address = parse_ip(&host).is_some();
+    if !is_address && !is_host_pattern(&host) {
+        return Err(not_a_host(text));
     }
-    // An explicit IP address or `localhost` implies permission to reach private addresses.
-    let private = address || host == "localhost";
     Ok(HostRule {
         scheme,
         port,
-        private,
+        // An explicit IP address or `localhost` implies permission to reach private addresses.
+        private: is_address || host == "localhost",
         ..HostRule::of_host(host)
     })
+}
+
+/// Parses an IP address. An IPv6 address may be in brackets.
+pub(super) fn parse_ip(host: &str) -> Option<IpAddr> {
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    bare.parse().ok()
+}
+
+pub(super) fn not_a_host(text: &str) -> String {
+    format!("`{text}` is not a host: write a name, `*.` and a name, or an IP address")
 }
 
 pub(super) fn split_port(text: &str) -> Option<(&str, Option<u16>)> {
@@ -104,13 +107,15 @@ pub(super) fn split_port(text: &str) -> Option<(&str, Option<u16>)> {
     }
 }
 
-pub(super) fn is_host_name(text: &str) -> bool {
-    let label = |l: &str| {
-        !l.is_empty()
-            && l.chars()
-                .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
-    };
-    text.split('.').all(label)
+/// Whether the text is the name of a host, or `*.` and a name.
+pub(super) fn is_host_pattern(text: &str) -> bool {
+    let name = text.strip_prefix("*.").unwrap_or(text);
+    name.split('.').all(is_label)
+}
+
+fn is_label(text: &str) -> bool {
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    !text.is_empty() && text.chars().all(is_allowed)
 }
 
 /// Parses HTTP methods. `["*"]` means all methods, which a `HostRule` represents as an empty list.
@@ -118,10 +123,7 @@ fn parse_methods(raw: Vec<String>) -> Result<Vec<String>, String> {
     if raw.iter().any(|method| method == "*") {
         return Ok(Vec::new());
     }
-    match raw
-        .iter()
-        .find(|m| m.is_empty() || !m.chars().all(|c| c.is_ascii_alphabetic()))
-    {
+    match raw.iter().find(|method| !is_method(method)) {
         Some(bad) => Err(format!("`{bad}` is not an HTTP method")),
         None if raw.is_empty() => {
             Err("`methods` is empty: list some, or write [\"*\"] for all".into())
@@ -131,6 +133,10 @@ fn parse_methods(raw: Vec<String>) -> Result<Vec<String>, String> {
             .map(|method| method.to_ascii_uppercase())
             .collect()),
     }
+}
+
+fn is_method(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_ascii_alphabetic())
 }
 
 #[cfg(test)]

@@ -45,6 +45,15 @@ struct ClientCertificate {
     certificate: Option<String>,
 }
 
+impl From<ClientCertificate> for CertificateSecrets {
+    fn from(names: ClientCertificate) -> Self {
+        Self {
+            key: names.key,
+            certificate: names.certificate,
+        }
+    }
+}
+
 impl<'de> Deserialize<'de> for Auth {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut table = toml::Table::deserialize(deserializer)?;
@@ -80,10 +89,7 @@ pub(super) fn of_rule(
     scheme: &str,
 ) -> Result<Option<HostAuth>, String> {
     let Some(auth) = auth else {
-        return match plain_http {
-            Some(_) => Err("`plain_http` has no effect without `auth`: remove it".into()),
-            None => Ok(None),
-        };
+        return without_auth(plain_http);
     };
     let plain_http = plain_http.unwrap_or(false);
     match (scheme, plain_http) {
@@ -103,6 +109,13 @@ pub(super) fn of_rule(
     }
 }
 
+fn without_auth(plain_http: Option<bool>) -> Result<Option<HostAuth>, String> {
+    match plain_http {
+        Some(_) => Err("`plain_http` has no effect without `auth`: remove it".into()),
+        None => Ok(None),
+    }
+}
+
 fn parse(auth: Auth) -> Result<HostAuth, String> {
     let mut certificate = auth.certificate;
     let (secret, placement) = match auth.added {
@@ -116,9 +129,7 @@ fn parse(auth: Auth) -> Result<HostAuth, String> {
             (secret, CredentialPlacement::Header { name })
         }
         RequestAuth::Query { name, secret } => {
-            if name.is_empty() {
-                return Err("the name of a query parameter is empty".into());
-            }
+            check_parameter(&name)?;
             (secret, CredentialPlacement::Query { name })
         }
         RequestAuth::AwsV4(aws) => parse_aws(aws)?,
@@ -134,10 +145,7 @@ fn parse(auth: Auth) -> Result<HostAuth, String> {
     Ok(HostAuth {
         secret,
         placement,
-        certificate: certificate.map(|names| CertificateSecrets {
-            key: names.key,
-            certificate: names.certificate,
-        }),
+        certificate: certificate.map(CertificateSecrets::from),
         plain_http: false,
     })
 }
@@ -148,27 +156,26 @@ fn check_scheme(auth: &HostAuth, scheme: &str) -> Result<(), String> {
         return Err("a client certificate needs TLS: use https".into());
     }
     match &auth.placement {
-        CredentialPlacement::ClientCredentials(client)
-            if !auth.plain_http && !client.server.url().starts_with("https://") =>
-        {
-            let url = client.server.url();
-            Err(format!(
-                "the secret of a client is sent only over TLS: use https instead of `{url}`"
-            ))
+        CredentialPlacement::ClientCredentials(client) if !auth.plain_http => {
+            require_tls(client.server.url())
         }
         _ => Ok(()),
     }
 }
 
-fn parse_aws(aws: AwsV4) -> Result<(String, CredentialPlacement), String> {
-    let words = [
-        ("region", &aws.region),
-        ("service", &aws.service),
-        ("access_key_id", &aws.access_key_id),
-    ];
-    for (name, word) in words {
-        check_word(name, word)?;
+fn require_tls(url: &str) -> Result<(), String> {
+    if url.starts_with("https://") {
+        return Ok(());
     }
+    Err(format!(
+        "the secret of a client is sent only over TLS: use https instead of `{url}`"
+    ))
+}
+
+fn parse_aws(aws: AwsV4) -> Result<(String, CredentialPlacement), String> {
+    check_word("region", &aws.region)?;
+    check_word("service", &aws.service)?;
+    check_word("access_key_id", &aws.access_key_id)?;
     let signer = AwsSigner {
         region: aws.region,
         service: aws.service,
@@ -194,6 +201,13 @@ fn check_user(user: &str) -> Result<(), String> {
         return Err(format!(
             "{user:?} is not a user: it contains `:` or a control character"
         ));
+    }
+    Ok(())
+}
+
+fn check_parameter(name: &str) -> Result<(), String> {
+    if name.is_empty() {
+        return Err("the name of a query parameter is empty".into());
     }
     Ok(())
 }

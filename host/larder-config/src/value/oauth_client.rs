@@ -1,5 +1,6 @@
 //! A client of an authorization server: `{ client_credentials = { issuer = "…", client_id = "…", … } }`.
 
+use http::Uri;
 use serde::Deserialize;
 
 use larder_model::policy::{ClientAuthentication, OauthClient, TokenServer};
@@ -23,19 +24,11 @@ pub(super) struct ClientCredentials {
 
 /// Returns the name of the secret, and the client that it belongs to.
 pub(super) fn parse(raw: ClientCredentials) -> Result<(String, OauthClient), String> {
-    let server = server(raw.issuer, raw.token_endpoint)?;
+    let server = raw.server()?;
     if raw.client_id.is_empty() || raw.client_id.contains(char::is_control) {
         return Err("`client_id` is empty, or contains a control character".into());
     }
-    let is_scope = |scope: &String| {
-        let mut bytes = scope.bytes();
-        !scope.is_empty() && bytes.all(|byte| byte.is_ascii_graphic() && !b"\"\\".contains(&byte))
-    };
-    if let Some(scope) = raw.scopes.iter().find(|scope| !is_scope(scope)) {
-        return Err(format!(
-            "{scope:?} is not a scope: write one scope per text"
-        ));
-    }
+    raw.check_scopes()?;
     let secrets = [&raw.client_secret, &raw.private_key, &raw.assertion];
     if secrets.into_iter().flatten().count() != 1 {
         return Err(
@@ -43,9 +36,7 @@ pub(super) fn parse(raw: ClientCredentials) -> Result<(String, OauthClient), Str
                 .into(),
         );
     }
-    if raw.key_id.is_some() && raw.private_key.is_none() {
-        return Err("`key_id` has no effect without `private_key`: remove it".into());
-    }
+    raw.check_key_id()?;
     let (secret, authentication) = match (raw.client_secret, raw.private_key) {
         (Some(secret), _) => (Some(secret), ClientAuthentication::Secret),
         (None, Some(key)) => {
@@ -65,34 +56,72 @@ pub(super) fn parse(raw: ClientCredentials) -> Result<(String, OauthClient), Str
     Ok((secret.unwrap_or_default(), client))
 }
 
-fn server(issuer: Option<String>, endpoint: Option<String>) -> Result<TokenServer, String> {
-    match (issuer, endpoint) {
-        (Some(issuer), None) => {
-            check_url("issuer", &issuer)?;
-            if issuer.contains('?') {
-                return Err("`issuer` has no query".into());
-            }
-            Ok(TokenServer::Issuer(issuer))
+impl ClientCredentials {
+    fn server(&self) -> Result<TokenServer, String> {
+        match (&self.issuer, &self.token_endpoint) {
+            (Some(issuer), None) => parse_issuer(issuer),
+            (None, Some(endpoint)) => parse_endpoint(endpoint),
+            _ => Err("write either `issuer` or `token_endpoint`".into()),
         }
-        (None, Some(endpoint)) => {
-            check_url("token_endpoint", &endpoint)?;
-            Ok(TokenServer::Endpoint(endpoint))
+    }
+
+    fn check_scopes(&self) -> Result<(), String> {
+        match self.scopes.iter().find(|text| !is_scope(text)) {
+            Some(scope) => Err(format!(
+                "{scope:?} is not a scope: write one scope per text"
+            )),
+            None => Ok(()),
         }
-        _ => Err("write either `issuer` or `token_endpoint`".into()),
+    }
+
+    fn check_key_id(&self) -> Result<(), String> {
+        if self.key_id.is_some() && self.private_key.is_none() {
+            return Err("`key_id` has no effect without `private_key`: remove it".into());
+        }
+        Ok(())
     }
 }
 
+fn parse_issuer(url: &str) -> Result<TokenServer, String> {
+    check_url("issuer", url)?;
+    if url.contains('?') {
+        return Err("`issuer` has no query".into());
+    }
+    Ok(TokenServer::Issuer(url.to_owned()))
+}
+
+fn parse_endpoint(url: &str) -> Result<TokenServer, String> {
+    check_url("token_endpoint", url)?;
+    Ok(TokenServer::Endpoint(url.to_owned()))
+}
+
 fn check_url(name: &str, text: &str) -> Result<(), String> {
-    let url = text.parse::<http::Uri>().ok();
-    let is_valid = url.is_some_and(|url| {
-        let is_http = matches!(url.scheme_str(), Some("https" | "http"));
-        let has_user = url.authority().is_none_or(|it| it.as_str().contains('@'));
-        is_http && !has_user && !text.contains('#')
-    });
-    if is_valid {
+    if is_url(text) {
         return Ok(());
     }
     Err(format!(
         "`{name}` is not a URL such as \"https://id.example.com\", without a user and a fragment"
     ))
+}
+
+fn is_url(text: &str) -> bool {
+    text.parse()
+        .is_ok_and(|url| is_http(&url) && !has_user(&url) && !text.contains('#'))
+}
+
+fn is_http(url: &Uri) -> bool {
+    matches!(url.scheme_str(), Some("https" | "http"))
+}
+
+/// Whether the URL has a user, or no host.
+fn has_user(url: &Uri) -> bool {
+    url.authority()
+        .is_none_or(|authority| authority.as_str().contains('@'))
+}
+
+/// Whether the text has only the characters that RFC 6749 allows. Scopes are sent in a header, separated by spaces and
+/// inside quotes.
+pub(crate) fn is_scope(text: &str) -> bool {
+    let is_allowed = |byte| matches!(byte, 0x21 | 0x23..=0x5b | 0x5d..=0x7e);
+    !text.is_empty() && text.bytes().all(is_allowed)
 }

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Deserializer};
 
-use super::host::{is_host_name, split_port};
+use super::host::{is_host_pattern, not_a_host, parse_ip, split_port};
 use super::{Shorthand, ShorthandVisitor};
 use larder_model::address::is_public;
 use larder_model::policy::TcpRule;
@@ -54,27 +54,9 @@ impl Shorthand for Tcp {
         }
         let (host, own_port) = match text.parse::<IpAddr>() {
             Ok(_) => (&*text, None),
-            Err(_) => split_port(&text)
-                .ok_or_else(|| format!("`{text}`: the port is not a number from 1 to 65535"))?,
+            Err(_) => split_port(&text).ok_or_else(|| not_a_port(&text))?,
         };
-        let port = match (own_port, port) {
-            (Some(0), _) | (_, Some(0)) => {
-                return Err(format!(
-                    "`{text}`: the port is not a number from 1 to 65535"
-                ));
-            }
-            (Some(one), None) | (None, Some(one)) => one,
-            (Some(_), Some(_)) => {
-                return Err(format!(
-                    "`{text}`: the port is in `host` and in `port`: remove one"
-                ));
-            }
-            (None, None) => {
-                return Err(format!(
-                    "`{text}`: write the port as well, such as \"{text}:5432\""
-                ));
-            }
-        };
+        let port = only_port(&text, own_port, port)?;
         let host = parse_host(&text, host)?;
         let rule = TcpRule {
             host,
@@ -91,6 +73,24 @@ impl Shorthand for Tcp {
     }
 }
 
+fn not_a_port(text: &str) -> String {
+    format!("`{text}`: the port is not a number from 1 to 65535")
+}
+
+/// Returns the port, which must be in the text or in the key `port`.
+fn only_port(text: &str, own: Option<u16>, key: Option<u16>) -> Result<u16, String> {
+    match (own, key) {
+        (Some(0), _) | (_, Some(0)) => Err(not_a_port(text)),
+        (Some(port), None) | (None, Some(port)) => Ok(port),
+        (Some(_), Some(_)) => Err(format!(
+            "`{text}`: the port is in `host` and in `port`: remove one"
+        )),
+        (None, None) => Err(format!(
+            "`{text}`: write the port as well, such as \"{text}:5432\""
+        )),
+    }
+}
+
 /// Whether the host is known to be inside this network. The addresses of other names are checked when they are
 /// resolved.
 fn is_inside(rule: &TcpRule) -> bool {
@@ -99,16 +99,10 @@ fn is_inside(rule: &TcpRule) -> bool {
 
 fn parse_host(text: &str, host: &str) -> Result<String, String> {
     let host = host.to_ascii_lowercase();
-    let bare = host.trim_start_matches('[').trim_end_matches(']');
-    if let Ok(address) = bare.parse::<IpAddr>() {
-        return Ok(address.to_string());
-    }
-    if is_host_name(host.strip_prefix("*.").unwrap_or(&host)) {
-        Ok(host)
-    } else {
-        Err(format!(
-            "`{text}` is not a host: write a name, `*.` and a name, or an IP address"
-        ))
+    match parse_ip(&host) {
+        Some(address) => Ok(address.to_string()),
+        None if is_host_pattern(&host) => Ok(host),
+        None => Err(not_a_host(text)),
     }
 }
 
