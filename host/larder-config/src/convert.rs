@@ -29,7 +29,9 @@ mod trust;
 #[cfg(not(feature = "registry"))]
 mod without_registries;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
+use std::io::Read as _;
 use std::mem;
 use std::num::NonZeroU32;
 use std::ops::Range;
@@ -44,12 +46,13 @@ use self::team::GlobalSettings;
 use self::{without_registries as registries, without_registries as trust};
 use super::file::{self, File, Search, Watch};
 use super::parser::Source;
-use super::value::{HumanDuration, function_settings};
+use super::value::{DurationOrNever, HumanDuration, SettingValue, function_settings};
 use super::{Config, Diagnostic, Env, Overrides, ParseContext, SecretFiles};
 use larder_core::change_detector;
 use larder_mcp as endpoint;
 use larder_model::name::{StateName, TeamName, Teams};
 use larder_model::policy::{GrantRequest, Limits, OwnFiles};
+use larder_model::size;
 use larder_model::text_index;
 use larder_sandbox as sandbox;
 
@@ -146,17 +149,13 @@ pub(super) fn credentials(
 }
 
 fn missing_folder_grace(watch: &Watch) -> Duration {
-    watch
-        .missing_folder_grace
-        .map_or(Duration::from_secs(30), |time| time.0.unwrap_or_default())
+    time_or_never(watch.missing_folder_grace, 30).unwrap_or_default()
 }
 
 fn change_detector(watch: &Watch) -> change_detector::Config {
     change_detector::Config {
         version_interval: time(watch.version_interval, 2),
-        read_interval: watch
-            .read_interval
-            .map_or(Some(Duration::from_secs(10)), |time| time.0),
+        read_interval: time_or_never(watch.read_interval, 10),
     }
 }
 
@@ -176,11 +175,7 @@ pub(super) fn grant_request(
         dir.is_canonical = true;
     }
     GrantRequest {
-        settings: raw
-            .settings
-            .into_iter()
-            .map(|(name, value)| (name, value.0))
-            .collect(),
+        settings: setting_texts(raw.settings),
         dirs,
         hosts: raw.hosts.into_iter().map(|host| host.0).collect(),
         tcp: raw.tcp.into_iter().map(|rule| rule.0).collect(),
@@ -200,6 +195,12 @@ pub(super) fn grant_request(
     }
 }
 
+fn setting_texts(raw: BTreeMap<String, SettingValue>) -> BTreeMap<String, String> {
+    raw.into_iter()
+        .map(|(name, value)| (name, value.0))
+        .collect()
+}
+
 fn count(raw: Option<NonZeroU32>, default: u32) -> u32 {
     raw.map_or(default, NonZeroU32::get)
 }
@@ -212,8 +213,19 @@ fn text_index(search: &Search) -> text_index::Limits {
     }
 }
 
+/// Returns the absolute path in a variable.
+fn absolute_path(env: &Env, name: &str) -> Option<PathBuf> {
+    env.get(name)
+        .map(PathBuf::from)
+        .filter(|path| path.is_absolute())
+}
+
 fn time(raw: Option<HumanDuration>, seconds: u64) -> Duration {
     raw.map_or(Duration::from_secs(seconds), |time| time.0)
+}
+
+fn time_or_never(raw: Option<DurationOrNever>, seconds: u64) -> Option<Duration> {
+    raw.map_or(Some(Duration::from_secs(seconds)), |time| time.0)
 }
 
 struct Conversion<'a> {
@@ -251,6 +263,11 @@ impl<'a> Conversion<'a> {
             own_files: OwnFiles::default(),
             secret_files: SecretFiles::new(),
         }
+    }
+
+    /// Returns the value of a variable. An empty value counts as unset.
+    fn variable(&self, name: &str) -> Option<&'a String> {
+        self.env.get(name).filter(|value| !value.is_empty())
     }
 }
 
@@ -291,6 +308,17 @@ impl Conversion<'_> {
         self.diagnostics.push(self.source.diagnostic(at, message));
     }
 
+    /// Returns the value, or reports the error at this position.
+    fn ok_or_report<T, E: Display>(
+        &mut self,
+        at: &Range<usize>,
+        result: Result<T, E>,
+    ) -> Option<T> {
+        result
+            .map_err(|error| self.error(at, error.to_string()))
+            .ok()
+    }
+
     /// Reports an error in a command line option or in a default, which has no line in the file.
     fn error_for_key(&mut self, key: &str, message: String) {
         self.diagnostics
@@ -321,6 +349,22 @@ impl Conversion<'_> {
             }
         }
         path
+    }
+}
+
+/// Reads a text file whose size is limited.
+fn read_up_to(path: &Path, limit: u64) -> Result<String, String> {
+    let mut text = String::new();
+    let file = std::fs::File::open(path);
+    let result = file.and_then(|file| file.take(limit + 1).read_to_string(&mut text));
+    match result {
+        Err(error) => Err(format!("cannot read {}: {error}", path.display())),
+        Ok(size) if size as u64 > limit => Err(format!(
+            "{} is larger than {}",
+            path.display(),
+            size::show(limit)
+        )),
+        Ok(_) => Ok(text),
     }
 }
 

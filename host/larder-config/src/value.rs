@@ -30,6 +30,7 @@ pub(super) use apps::Apps;
 pub(super) use functions::{Functions, Resources, function_settings};
 pub(super) use host::{Host, SecretHost};
 pub(super) use key_value::KeyValue;
+pub(super) use oauth_client::is_scope;
 pub(super) use reference::ComponentReference;
 pub(super) use tcp::Tcp;
 pub(super) use tools::Tools;

@@ -7,7 +7,9 @@ use super::socket::WrittenAt;
 use crate::file::{Admin, Server};
 use crate::{AdminAddress, Overrides};
 use larder_admin as admin;
-use larder_mcp::ListenAddress;
+
+/// What the operator has to do before other machines can reach the admin address.
+const PROTECTION: &str = "set `admin.token` to the digest of a token, or `admin.scope` to a scope of the OAuth issuer, or `admin.unauthenticated = true`, since anyone who reaches it may see what is served and what went wrong";
 
 impl Conversion<'_> {
     /// `has_issuer` is whether tokens of an OAuth issuer are accepted.
@@ -18,38 +20,24 @@ impl Conversion<'_> {
         overrides: &Overrides,
         has_issuer: bool,
     ) -> admin::Config {
-        let default = ListenAddress::from(SocketAddr::from((Ipv4Addr::LOCALHOST, 7879)));
         let (AdminAddress(listen), at) = match (&overrides.admin, &raw.listen) {
             (None, Some(listen)) => (listen.get_ref().clone(), WrittenAt::File(listen.span())),
             (Some(listen), _) => (listen.clone(), WrittenAt::Option("--admin")),
-            (None, None) => (
-                AdminAddress(Some(default.clone())),
-                WrittenAt::Option("--admin"),
-            ),
+            (None, None) => (default_address(), WrittenAt::Option("--admin")),
         };
         let listen = listen.map(|listen| self.absolute_socket(listen, raw.socket_mode, &at));
         let scope = self.admin_scope(raw, has_issuer);
-        let is_protected =
-            raw.token.is_some() || scope.is_some() || raw.unauthenticated == Some(true);
-        if let Some(public) = listen
-            .as_ref()
-            .filter(|listen| !listen.is_local() && !is_protected)
-        {
-            let message = format!(
-                "{public} is reachable from outside this machine: set `admin.token` to the digest of a token, or `admin.scope` to a scope of the OAuth issuer, or `admin.unauthenticated = true`, since anyone who reaches it may see what is served and what went wrong"
-            );
+        let public = listen.as_ref().filter(|listen| !listen.is_local());
+        if let Some(public) = public.filter(|_| !is_protected(raw, scope.as_deref())) {
+            let message = format!("{public} is reachable from outside this machine: {PROTECTION}");
             self.error_at(&at, message);
         }
+        let hosts = raw.hosts.iter().flatten();
         admin::Config {
             // If the file contains the default address, that has the same effect as if the file omits it.
-            is_explicit: overrides.admin.is_some() || listen != Some(default),
+            is_explicit: overrides.admin.is_some() || listen != default_address().0,
             listen,
-            hosts: raw
-                .hosts
-                .iter()
-                .flatten()
-                .map(|name| name.0.clone())
-                .collect(),
+            hosts: hosts.map(|name| name.0.clone()).collect(),
             token: raw.token.map(|digest| digest.0),
             scope,
             trusted_proxies: server.trusted_proxies.iter().map(|proxy| proxy.0).collect(),
@@ -71,4 +59,13 @@ impl Conversion<'_> {
         }
         Some(text.clone())
     }
+}
+
+fn default_address() -> AdminAddress {
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 7879));
+    AdminAddress(Some(address.into()))
+}
+
+fn is_protected(raw: &Admin, scope: Option<&str>) -> bool {
+    raw.token.is_some() || scope.is_some() || raw.unauthenticated == Some(true)
 }

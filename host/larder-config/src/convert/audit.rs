@@ -1,6 +1,8 @@
 //! Converts `[audit]`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use toml::Spanned;
 
 use super::Conversion;
 use crate::file::{self, Audit};
@@ -8,46 +10,55 @@ use larder_core::audit::{Config, OnFull, Target};
 
 impl Conversion<'_> {
     pub(super) fn audit(&mut self, raw: &Audit) -> Config {
-        let on_full = match raw.on_full {
-            None | Some(file::OnFull::Wait) => OnFull::Wait,
-            Some(file::OnFull::Drop) => OnFull::Drop,
-        };
-        let sync = raw.sync.as_ref().is_some_and(|sync| *sync.get_ref());
-        let Some(file) = &raw.file else {
-            return Config {
-                to: None,
-                on_full,
-                sync,
-            };
-        };
-        if file.get_ref() == Path::new("-") {
-            let requested = raw.sync.as_ref().filter(|_| sync);
-            if let Some(at) = requested {
-                self.error(&at.span(), "requires a file, not stderr");
-            }
-            return Config {
-                to: Some(Target::Stderr),
-                on_full,
-                sync,
-            };
-        }
-        let path = self.context.folder.join(file.get_ref());
-        let parent = path.parent().filter(|parent| !parent.is_dir());
-        if let Some(parent) = parent {
-            self.error(
-                &file.span(),
-                format!("there is no folder {}: create it", parent.display()),
-            );
-        } else if path.is_dir() {
-            self.error(
-                &file.span(),
-                format!("{} is a folder: name a file in it", path.display()),
-            );
-        }
         Config {
-            to: Some(Target::File(path)),
-            on_full,
-            sync,
+            to: self.audit_target(raw),
+            on_full: on_full(raw),
+            sync: requested_sync(raw).is_some(),
         }
     }
+
+    fn audit_target(&mut self, raw: &Audit) -> Option<Target> {
+        let file = raw.file.as_ref()?;
+        if file.get_ref() == Path::new("-") {
+            self.reject_sync(raw);
+            return Some(Target::Stderr);
+        }
+        Some(Target::File(self.audit_file(file)))
+    }
+
+    fn reject_sync(&mut self, raw: &Audit) {
+        if let Some(sync) = requested_sync(raw) {
+            self.error(&sync.span(), "requires a file, not stderr");
+        }
+    }
+
+    fn audit_file(&mut self, raw: &Spanned<PathBuf>) -> PathBuf {
+        let path = self.context.folder.join(raw.get_ref());
+        self.ok_or_report(&raw.span(), check_file(&path));
+        path
+    }
+}
+
+fn on_full(raw: &Audit) -> OnFull {
+    match raw.on_full {
+        None | Some(file::OnFull::Wait) => OnFull::Wait,
+        Some(file::OnFull::Drop) => OnFull::Drop,
+    }
+}
+
+fn requested_sync(raw: &Audit) -> Option<&Spanned<bool>> {
+    raw.sync.as_ref().filter(|sync| *sync.get_ref())
+}
+
+fn check_file(path: &Path) -> Result<(), String> {
+    let missing = path.parent().filter(|parent| !parent.is_dir());
+    if let Some(parent) = missing {
+        let parent = parent.display();
+        return Err(format!("there is no folder {parent}: create it"));
+    }
+    if path.is_dir() {
+        let path = path.display();
+        return Err(format!("{path} is a folder: name a file in it"));
+    }
+    Ok(())
 }

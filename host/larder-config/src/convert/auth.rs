@@ -1,6 +1,6 @@
 //! Converts `[auth]`: static tokens and the OAuth issuer.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::Range;
 use std::time::{Duration, SystemTime};
 
@@ -8,12 +8,17 @@ use toml::Spanned;
 
 use super::Conversion;
 use crate::file;
+use crate::value::{HumanDuration, Timestamp, is_scope};
 use larder_mcp::auth::{Algorithm, Audience, Config, Membership, Oauth, SecureUrl, Token};
 use larder_model::name::{Digest, Teams};
 use larder_model::resource::Caller;
 
+/// The default leeway for clock differences.
+const DEFAULT_LEEWAY: Duration = Duration::from_secs(60);
 /// The maximum leeway for clock differences. A longer leeway would extend the lifetime of tokens.
 const MAX_LEEWAY: Duration = Duration::from_secs(300);
+/// The default refresh interval.
+const DEFAULT_REFRESH: Duration = Duration::from_secs(300);
 /// The maximum refresh interval. Keys expire after an hour if their issuer does not answer, so one failed
 /// fetch must leave time for another.
 const MAX_REFRESH: Duration = Duration::from_secs(1800);
@@ -22,6 +27,9 @@ const MAX_REFRESH: Duration = Duration::from_secs(1800);
 const KEY_FETCH_PAUSE: Duration = Duration::from_secs(10);
 /// The maximum length of a token name.
 const MAX_NAME_LENGTH: usize = 100;
+/// The warning about a token that is not valid any more.
+const EXPIRED: &str =
+    "the token has expired: remove it, or replace it with a new one (`larder token new`)";
 
 /// Checks the name of a token.
 pub fn validate_token_name(name: &str) -> Result<(), String> {
@@ -35,12 +43,7 @@ pub fn validate_token_name(name: &str) -> Result<(), String> {
 
 /// Checks an OAuth scope.
 pub fn validate_scope(scope: &str) -> Result<(), String> {
-    // The characters that RFC 6749 allows. Scopes are sent in a header, separated by spaces and inside
-    // quotes.
-    let is_valid = scope
-        .bytes()
-        .all(|byte| matches!(byte, 0x21 | 0x23..=0x5b | 0x5d..=0x7e));
-    if is_valid && !scope.is_empty() {
+    if is_scope(scope) {
         Ok(())
     } else {
         Err("is not a scope: write one word without quotes".into())
@@ -50,16 +53,7 @@ pub fn validate_scope(scope: &str) -> Result<(), String> {
 /// Returns the teams of all callers who have several teams.
 pub(super) fn shared_teams(config: &Config, others: [&Teams; 2]) -> Vec<Teams> {
     let of_tokens = config.tokens.iter().map(|token| token.caller.teams.clone());
-    let of_issuer = config
-        .oauth
-        .iter()
-        .filter_map(|oauth| match &oauth.membership {
-            Membership::All(teams) => Some(teams.clone()),
-            // A caller may have any of these teams.
-            Membership::Claim { teams, .. } => {
-                Teams::of(teams.iter().map(|(_, team)| team.clone()))
-            }
-        });
+    let of_issuer = config.oauth.iter().filter_map(teams_of_issuer);
     let all = of_tokens
         .chain(of_issuer)
         .chain(others.into_iter().cloned());
@@ -68,25 +62,32 @@ pub(super) fn shared_teams(config: &Config, others: [&Teams; 2]) -> Vec<Teams> {
         .collect()
 }
 
+fn teams_of_issuer(oauth: &Oauth) -> Option<Teams> {
+    match &oauth.membership {
+        Membership::All(teams) => Some(teams.clone()),
+        // A caller may have any of these teams.
+        Membership::Claim { teams, .. } => Teams::of(teams.iter().map(|(_, team)| team.clone())),
+    }
+}
+
 impl Conversion<'_> {
     pub(super) fn auth(&mut self, raw: file::Auth) -> Config {
-        let mut seen = HashSet::new();
-        let tokens = raw
-            .tokens
-            .into_iter()
-            .filter_map(|token| self.token(token, &mut seen))
-            .collect();
         Config {
-            tokens,
+            tokens: self.tokens(raw.tokens),
             oauth: raw.oauth.and_then(|oauth| self.oauth(oauth)),
         }
     }
 
+    fn tokens(&mut self, raw: Vec<file::Token>) -> Vec<Token> {
+        let mut seen = HashSet::new();
+        raw.into_iter()
+            .filter_map(|token| self.token(token, &mut seen))
+            .collect()
+    }
+
     fn token(&mut self, raw: file::Token, seen: &mut HashSet<Digest>) -> Option<Token> {
         let name = raw.name.get_ref();
-        if let Err(message) = validate_token_name(name) {
-            self.error(&raw.name.span(), message);
-        }
+        self.ok_or_report(&raw.name.span(), validate_token_name(name));
         let digest = self.parse_value(&raw.digest, Digest::parse)?;
         if !seen.insert(digest) {
             self.error(
@@ -94,20 +95,9 @@ impl Conversion<'_> {
                 "duplicate token: give each holder a different one",
             );
         }
-        let teams = match &raw.teams {
-            None => self.implied_teams_at(&raw.name.span()),
-            Some(teams) => self.known_teams(&teams.span(), teams.get_ref()),
-        };
+        let teams = self.token_teams(&raw);
         let scopes = self.scopes(&raw.scopes);
-        if let Some(expires) = raw
-            .expires
-            .as_ref()
-            .filter(|time| time.get_ref().0 <= SystemTime::now())
-        {
-            let message = "the token has expired: remove it, or replace it with a new one (`larder token new`)";
-            self.warn(&expires.span(), message);
-        }
-        let expires = raw.expires.map(|expires| expires.get_ref().0);
+        let expires = raw.expires.map(|expires| self.token_expiry(&expires));
         let caller = Caller {
             subject: Some(name.clone()),
             issuer: None,
@@ -121,6 +111,21 @@ impl Conversion<'_> {
         })
     }
 
+    fn token_teams(&mut self, raw: &file::Token) -> Option<Teams> {
+        match &raw.teams {
+            None => self.implied_teams_at(&raw.name.span()),
+            Some(teams) => self.known_teams(teams),
+        }
+    }
+
+    fn token_expiry(&mut self, raw: &Spanned<Timestamp>) -> SystemTime {
+        let expires = raw.get_ref().0;
+        if expires <= SystemTime::now() {
+            self.warn(&raw.span(), EXPIRED);
+        }
+        expires
+    }
+
     fn oauth(&mut self, raw: file::Oauth) -> Option<Oauth> {
         let issuer = self.parse_value(&raw.issuer, SecureUrl::parse);
         let audience = self.parse_value(&raw.audience, Audience::parse);
@@ -131,26 +136,10 @@ impl Conversion<'_> {
         let algorithms = self.algorithms(raw.algorithms);
         let membership = self.membership(&raw.issuer.span(), raw.team_claim, raw.teams);
         let scopes = self.scopes(&raw.scopes);
-        let leeway = raw
-            .leeway
-            .as_ref()
-            .map_or(Duration::from_secs(60), |leeway| leeway.get_ref().0);
-        if let Some(raw) = raw.leeway.filter(|_| leeway > MAX_LEEWAY) {
-            self.error(
-                &raw.span(),
-                "is too long for clock differences: the maximum is \"5m\"",
-            );
-        }
-        let refresh = raw
-            .refresh
-            .as_ref()
-            .map_or(Duration::from_secs(300), |time| time.get_ref().0);
-        if let Some(raw) = raw.refresh.filter(|_| refresh > MAX_REFRESH) {
-            self.error(
-                &raw.span(),
-                "is too long, since keys expire after an hour: the maximum is \"30m\"",
-            );
-        }
+        let too_long = "is too long for clock differences: the maximum is \"5m\"";
+        let leeway = self.time_up_to(raw.leeway, MAX_LEEWAY, too_long);
+        let too_long = "is too long, since keys expire after an hour: the maximum is \"30m\"";
+        let refresh = self.time_up_to(raw.refresh, MAX_REFRESH, too_long);
         Some(Oauth {
             issuer: issuer?,
             audience: audience?,
@@ -161,10 +150,24 @@ impl Conversion<'_> {
             algorithms,
             membership: membership?,
             scopes,
-            leeway,
-            refresh,
+            leeway: leeway.unwrap_or(DEFAULT_LEEWAY),
+            refresh: refresh.unwrap_or(DEFAULT_REFRESH),
             min_fetch_interval: KEY_FETCH_PAUSE,
         })
+    }
+
+    fn time_up_to(
+        &mut self,
+        raw: Option<Spanned<HumanDuration>>,
+        max: Duration,
+        too_long: &str,
+    ) -> Option<Duration> {
+        let raw = raw?;
+        let time = raw.get_ref().0;
+        if time > max {
+            self.error(&raw.span(), too_long);
+        }
+        Some(time)
     }
 
     fn algorithms(&mut self, raw: Option<Spanned<Vec<Spanned<String>>>>) -> Vec<Algorithm> {
@@ -233,16 +236,11 @@ impl Conversion<'_> {
     }
 
     fn scopes(&mut self, raw: &[Spanned<String>]) -> Vec<String> {
-        let mut scopes = Vec::new();
         for scope in raw {
-            if let Err(message) = validate_scope(scope.get_ref()) {
-                self.error(&scope.span(), message);
-            }
-            scopes.push(scope.get_ref().clone());
+            self.ok_or_report(&scope.span(), validate_scope(scope.get_ref()));
         }
-        scopes.sort_unstable();
-        scopes.dedup();
-        scopes
+        let scopes: BTreeSet<_> = raw.iter().map(Spanned::get_ref).collect();
+        scopes.into_iter().cloned().collect()
     }
 
     pub(super) fn parse_value<T, E: std::fmt::Display>(
@@ -250,12 +248,6 @@ impl Conversion<'_> {
         raw: &Spanned<String>,
         parse: impl Fn(&str) -> Result<T, E>,
     ) -> Option<T> {
-        match parse(raw.get_ref()) {
-            Ok(value) => Some(value),
-            Err(error) => {
-                self.error(&raw.span(), error.to_string());
-                None
-            }
-        }
+        self.ok_or_report(&raw.span(), parse(raw.get_ref()))
     }
 }

@@ -6,7 +6,7 @@ use super::secret::ConfiguredSecrets;
 use super::{Conversion, require_folder};
 use crate::file;
 use crate::value::{self, Host};
-use larder_model::policy::{Access, Bounds, Ceiling, Dir, HostRule, resolve_existing};
+use larder_model::policy::{Bounds, Ceiling, Dir, HostRule, resolve_existing};
 
 impl Conversion<'_> {
     pub(super) fn ceiling(
@@ -14,11 +14,7 @@ impl Conversion<'_> {
         configured: &ConfiguredSecrets,
         raw: file::Ceiling,
     ) -> Ceiling {
-        let dirs = raw
-            .dirs
-            .iter()
-            .filter_map(|dir| self.ceiling_dir(dir))
-            .collect();
+        let dirs = self.ceiling_dirs(&raw.dirs);
         let names = raw.secrets.iter().map(|name| name.get_ref().as_str());
         let credentials = configured.hosts_of(names);
         let mut for_settings = raw.secrets;
@@ -44,12 +40,21 @@ impl Conversion<'_> {
 
     fn ceiling_hosts(&mut self, raw: Vec<Spanned<Host>>) -> Vec<HostRule> {
         for host in &raw {
-            if host.get_ref().0.auth.is_some() {
-                let message = "`auth` has no effect in a ceiling: remove it, and list the secret in `secrets`";
-                self.error(&host.span(), message);
-            }
+            self.reject_auth(host);
         }
         raw.into_iter().map(|host| host.into_inner().0).collect()
+    }
+
+    fn reject_auth(&mut self, host: &Spanned<Host>) {
+        if host.get_ref().0.auth.is_some() {
+            let message =
+                "`auth` has no effect in a ceiling: remove it, and list the secret in `secrets`";
+            self.error(&host.span(), message);
+        }
+    }
+
+    fn ceiling_dirs(&mut self, raw: &[Spanned<value::Dir>]) -> Vec<Dir> {
+        raw.iter().filter_map(|dir| self.ceiling_dir(dir)).collect()
     }
 
     fn ceiling_dir(&mut self, raw: &Spanned<value::Dir>) -> Option<Dir> {
@@ -58,18 +63,11 @@ impl Conversion<'_> {
         if dir.guest.is_some() {
             self.error(&raw.span(), "`guest` has no effect in a ceiling: remove it");
         }
-        if let Err(message) = require_folder(&host) {
-            self.error(&raw.span(), message);
-            return None;
-        }
-        let access = match dir.access {
-            value::Access::Read => Access::Read,
-            value::Access::Write => Access::Write,
-        };
+        self.ok_or_report(&raw.span(), require_folder(&host))?;
         Some(Dir {
             host: resolve_existing(&host),
             guest: String::new(),
-            access,
+            access: dir.access.into(),
             is_canonical: true,
         })
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use toml::Spanned;
@@ -11,7 +11,7 @@ use toml::Spanned;
 use super::Conversion;
 use crate::file::{self, NatsServers};
 use crate::{Diagnostic, Team};
-use larder_cluster::{ClusterConfig, NatsCredentials, Prefix};
+use larder_cluster::{ClusterConfig, NatsCredentials, NatsServer, Prefix};
 use larder_model::name::{ReplicaName, TeamName};
 use larder_model::policy::{KeyValueGrant, Secret, Secrets};
 
@@ -55,34 +55,14 @@ impl Conversion<'_> {
     }
 
     fn require_nats(&mut self, raw: &file::Cluster) {
-        let paths = [&raw.credentials_file, &raw.ca]
-            .into_iter()
-            .flatten()
-            .map(Spanned::span);
-        let others = [
-            raw.replica.as_ref().map(Spanned::span),
-            raw.prefix.as_ref().map(Spanned::span),
-            raw.key.as_ref().map(Spanned::span),
-            raw.require_sealed.as_ref().map(Spanned::span),
-            raw.lease.as_ref().map(Spanned::span),
-            raw.copies.as_ref().map(Spanned::span),
-        ];
-        let first = paths
-            .chain(others.into_iter().flatten())
-            .min_by_key(|at| at.start);
-        if let Some(at) = first {
-            self.error(
-                &at,
-                "has no effect without `cluster.nats`: add it, or remove [cluster]",
-            );
+        if let Some(at) = first_setting(raw) {
+            let message = "has no effect without `cluster.nats`: add it, or remove [cluster]";
+            self.error(&at, message);
         }
     }
 
     fn replica_name(&mut self, raw: Option<&Spanned<String>>) -> Option<ReplicaName> {
-        let raw = raw?;
-        ReplicaName::parse(raw.get_ref())
-            .map_err(|error| self.error(&raw.span(), error.to_string()))
-            .ok()
+        self.parse_value(raw?, ReplicaName::parse)
     }
 
     fn prefix(&mut self, raw: Option<&Spanned<String>>) -> Prefix {
@@ -99,46 +79,23 @@ impl Conversion<'_> {
         nats: &Spanned<NatsServers>,
     ) -> Option<NatsCredentials> {
         let raw = raw?;
-        if nats
-            .get_ref()
-            .0
-            .iter()
-            .any(|server| server.has_credentials())
-        {
-            self.error(
-                &nats.span(),
-                "contains a user as well as `cluster.credentials_file`: remove one of the two",
-            );
+        let mut servers = nats.get_ref().0.iter();
+        if servers.any(NatsServer::has_credentials) {
+            let message =
+                "contains a user as well as `cluster.credentials_file`: remove one of the two";
+            self.error(&nats.span(), message);
         }
         let path = self.context.folder.join(raw.get_ref());
         let text = std::fs::read_to_string(&path).map_err(|error| error.to_string());
         let parsed =
             text.and_then(|text| NatsCredentials::parse(&text).map_err(|error| error.to_string()));
-        parsed
-            .map_err(|error| {
-                self.error(
-                    &raw.span(),
-                    format!("cannot use {}: {error}", path.display()),
-                )
-            })
-            .ok()
+        let credentials = parsed.map_err(|error| format!("cannot use {}: {error}", path.display()));
+        self.ok_or_report(&raw.span(), credentials)
     }
 
     fn cluster_certificates(&mut self, raw: &Spanned<PathBuf>) -> PathBuf {
         let path = self.context.folder.join(raw.get_ref());
-        match std::fs::read_to_string(&path) {
-            Err(error) => self.error(
-                &raw.span(),
-                format!("cannot read {}: {error}", path.display()),
-            ),
-            Ok(text) if !text.contains("-----BEGIN CERTIFICATE-----") => {
-                self.error(
-                    &raw.span(),
-                    format!("{} contains no certificate in PEM", path.display()),
-                );
-            }
-            Ok(_) => {}
-        }
+        self.ok_or_report(&raw.span(), check_certificates(&path));
         path
     }
 
@@ -188,10 +145,8 @@ impl Conversion<'_> {
         let Some(raw) = raw else { return 1 };
         let copies = raw.get_ref().get();
         if copies > MAX_COPIES {
-            self.error(
-                &raw.span(),
-                format!("NATS keeps at most {MAX_COPIES} copies"),
-            );
+            let message = format!("NATS keeps at most {MAX_COPIES} copies");
+            self.error(&raw.span(), message);
         }
         copies
     }
@@ -212,5 +167,30 @@ impl Conversion<'_> {
                 self.warnings.push(Diagnostic::without_line(key, message));
             }
         }
+    }
+}
+
+/// Returns where the first setting of the section is.
+fn first_setting(raw: &file::Cluster) -> Option<Range<usize>> {
+    let settings = [
+        raw.credentials_file.as_ref().map(Spanned::span),
+        raw.ca.as_ref().map(Spanned::span),
+        raw.replica.as_ref().map(Spanned::span),
+        raw.prefix.as_ref().map(Spanned::span),
+        raw.key.as_ref().map(Spanned::span),
+        raw.require_sealed.as_ref().map(Spanned::span),
+        raw.lease.as_ref().map(Spanned::span),
+        raw.copies.as_ref().map(Spanned::span),
+    ];
+    settings.into_iter().flatten().min_by_key(|at| at.start)
+}
+
+fn check_certificates(path: &Path) -> Result<(), String> {
+    match std::fs::read_to_string(path) {
+        Err(error) => Err(format!("cannot read {}: {error}", path.display())),
+        Ok(text) if !text.contains("-----BEGIN CERTIFICATE-----") => {
+            Err(format!("{} contains no certificate in PEM", path.display()))
+        }
+        Ok(_) => Ok(()),
     }
 }

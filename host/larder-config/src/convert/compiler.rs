@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::super::file::Compiler;
 use super::super::{Env, ParseContext};
-use super::time;
+use super::{absolute_path, time};
 use larder_sandbox::{self as sandbox, CacheConfig, CompilerConfig};
 
 const DAY: u64 = 24 * 3600;
@@ -42,14 +42,13 @@ pub(super) fn cache(
     if let Some(path) = raw {
         return sandbox::CacheLocation::Configured(context.folder.join(path));
     }
-    let absolute = |name| {
-        env.get(name)
-            .map(PathBuf::from)
-            .filter(|path| path.is_absolute())
-    };
-    let caches =
-        absolute("XDG_CACHE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".cache")));
-    caches.map_or(sandbox::CacheLocation::Temporary, |caches| {
-        sandbox::CacheLocation::Default(caches.join("larder"))
-    })
+    match user_caches(env) {
+        Some(caches) => sandbox::CacheLocation::Default(caches.join("larder")),
+        None => sandbox::CacheLocation::Temporary,
+    }
+}
+
+fn user_caches(env: &Env) -> Option<PathBuf> {
+    absolute_path(env, "XDG_CACHE_HOME")
+        .or_else(|| Some(absolute_path(env, "HOME")?.join(".cache")))
 }

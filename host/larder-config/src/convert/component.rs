@@ -11,7 +11,7 @@ use super::{Conversion, name_case};
 use crate::RegistryComponent;
 use crate::file::Provider;
 use crate::value::ComponentReference;
-use larder_builtin::BuiltinComponents;
+use larder_builtin::{BuiltinComponents, BuiltinProvider};
 use larder_model::name::{ProviderName, TeamName};
 
 /// The components of a team that are not files in its plugins folder.
@@ -32,10 +32,7 @@ impl Conversion<'_> {
         settings: &RegistrySettings,
         team: Option<&TeamName>,
     ) {
-        let builtin = match raw.component.as_ref().map(Spanned::get_ref) {
-            Some(ComponentReference::Builtin(builtin)) => Some(*builtin),
-            _ => None,
-        };
+        let builtin = builtin_component(raw);
         self.check_update(raw, builtin.is_some());
         let (Some(component), Ok(provider)) = (&raw.component, ProviderName::parse(name.get_ref()))
         else {
@@ -50,14 +47,12 @@ impl Conversion<'_> {
     }
 
     fn check_update(&mut self, raw: &Provider, is_builtin: bool) {
-        let message = if is_builtin {
-            "has no effect on a component in the program: remove it"
-        } else {
-            "has no effect without `component`: remove it, or add a reference"
-        };
-        if (raw.component.is_none() || is_builtin)
-            && let Some(update) = &raw.update
-        {
+        let Some(update) = &raw.update else { return };
+        if is_builtin {
+            let message = "has no effect on a component in the program: remove it";
+            self.error(&update.span(), message);
+        } else if raw.component.is_none() {
+            let message = "has no effect without `component`: remove it, or add a reference";
             self.error(&update.span(), message);
         }
     }
@@ -76,5 +71,12 @@ impl Conversion<'_> {
             );
             self.error(at, message);
         }
+    }
+}
+
+fn builtin_component(raw: &Provider) -> Option<&'static BuiltinProvider> {
+    match raw.component.as_ref().map(Spanned::get_ref) {
+        Some(ComponentReference::Builtin(builtin)) => Some(*builtin),
+        _ => None,
     }
 }

@@ -1,5 +1,7 @@
 //! The maximum numbers of connections and of streams.
 
+use std::num::NonZeroU32;
+
 use toml::Spanned;
 
 use super::{Conversion, count};
@@ -17,27 +19,31 @@ impl Conversion<'_> {
     /// Derives a limit that is not configured from the other limit. Over HTTP/1.1, each open stream occupies a
     /// connection. So there must be more connections than streams: otherwise streams alone could block all requests.
     pub(super) fn connection_limits(&mut self, server: &Server) -> ConnectionLimits {
-        let connections = server.connections.as_ref();
-        let default_streams = connections.map_or(REQUEST_CONNECTIONS, |max| {
-            (max.get_ref().get() / 2).clamp(1, REQUEST_CONNECTIONS)
-        });
-        let streams = count(server.streams, default_streams);
-        if let Some(max) =
-            connections.filter(|max| server.streams.is_some() && max.get_ref().get() <= streams)
-        {
+        let max = server.connections.as_ref().map(Spanned::get_ref).copied();
+        let streams = count(server.streams, default_streams(max));
+        self.require_request_connections(server, streams);
+        let connections = count(max, streams.saturating_add(REQUEST_CONNECTIONS));
+        ConnectionLimits {
+            streams: streams as usize,
+            connections: connections as usize,
+        }
+    }
+
+    fn require_request_connections(&mut self, server: &Server, streams: u32) {
+        let max = server.connections.as_ref();
+        let max = max.filter(|max| server.streams.is_some() && max.get_ref().get() <= streams);
+        if let Some(max) = max {
             let message = format!(
                 "each of the {streams} streams (`server.streams`) occupies a connection, so none is left for \
                  requests: allow more connections, or fewer streams"
             );
             self.error(&max.span(), message);
         }
-        let connections = count(
-            connections.map(Spanned::get_ref).copied(),
-            streams.saturating_add(REQUEST_CONNECTIONS),
-        );
-        ConnectionLimits {
-            streams: streams as usize,
-            connections: connections as usize,
-        }
     }
+}
+
+fn default_streams(connections: Option<NonZeroU32>) -> u32 {
+    connections.map_or(REQUEST_CONNECTIONS, |max| {
+        (max.get() / 2).clamp(1, REQUEST_CONNECTIONS)
+    })
 }

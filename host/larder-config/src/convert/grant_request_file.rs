@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use super::{Diagnostic, Env, ParseContext, Source, file, grant_request};
+use crate::error::require_no_errors;
 use crate::{environment, parser};
 use larder_model::policy::GrantRequest;
 use larder_runtime::log_limit::shorten;
@@ -24,39 +25,33 @@ pub(crate) fn parse_with(text: &str, folder: &Path, env: &Env) -> Result<GrantRe
     if text.len() > MAX_BYTES {
         return Err(format!("it is larger than {} KiB", MAX_BYTES >> 10));
     }
-    let working_dir = folder.to_owned();
-    let folder = folder.to_owned();
-    let context = ParseContext {
-        file: None,
-        folder,
-        working_dir,
-        auth_active: false,
-    };
+    let context = ParseContext::of_folder(folder);
     let (raw, source, mut diagnostics): (file::GrantRequest, Source<'_>, _) =
         parser::parse(text, None).map_err(|diagnostics| list(&diagnostics))?;
     let request = grant_request(raw, &context, env, &source, &mut diagnostics);
-    if diagnostics.is_empty() {
-        return Ok(request);
-    }
-    diagnostics.sort_by_key(|diagnostic| diagnostic.line);
-    Err(list(&diagnostics))
+    require_no_errors(diagnostics).map_err(|diagnostics| list(&diagnostics))?;
+    Ok(request)
 }
 
 /// Returns the first problems. They become a line of the log, and the author decides how many problems there are.
 fn list(diagnostics: &[Diagnostic]) -> String {
-    let line = |diagnostic: &Diagnostic| {
-        let line = diagnostic
-            .line
-            .map(|line| format!("line {line}: "))
-            .unwrap_or_default();
-        let mut text = escape_controls(&format!("{line}{diagnostic}"));
-        if text.len() > MAX_PROBLEM {
-            text.truncate(text.floor_char_boundary(MAX_PROBLEM));
-            text.push('…');
-        }
-        text
-    };
-    shorten(diagnostics.iter().map(line), MAX_PROBLEMS, "problems").join("; ")
+    let problems = diagnostics.iter().map(describe_problem);
+    shorten(problems, MAX_PROBLEMS, "problems").join("; ")
+}
+
+fn describe_problem(diagnostic: &Diagnostic) -> String {
+    let line = diagnostic.line.map(|line| format!("line {line}: "));
+    let line = line.unwrap_or_default();
+    let mut text = escape_controls(&format!("{line}{diagnostic}"));
+    truncate_problem(&mut text);
+    text
+}
+
+fn truncate_problem(text: &mut String) {
+    if text.len() > MAX_PROBLEM {
+        text.truncate(text.floor_char_boundary(MAX_PROBLEM));
+        text.push('…');
+    }
 }
 
 /// Escapes line breaks and other control characters of quoted values.

@@ -10,28 +10,44 @@ const OWN_MODULES: &str = "larder";
 /// Checks that the filter is valid and can show a line of Larder, or is `off`.
 pub(super) fn validate(filter: &str) -> Result<(), String> {
     EnvFilter::try_new(filter).map_err(|error| format!("not a filter: {error}"))?;
-    let is_level = |text: &str| text.parse::<LevelFilter>().is_ok();
-    let directives = || {
-        filter
-            .split(',')
-            .map(str::trim)
-            .filter(|directive| !directive.is_empty())
-    };
-    let is_own = |directive: &str| directive.starts_with(OWN_MODULES) || directive.contains('[');
-    let word = directives().find(|word| !word.contains('=') && !is_level(word) && !is_own(word));
-    if let Some(word) = word.filter(|_| !filter.contains('[')) {
-        return Err(format!(
-            "`{word}` is not a level: write \"error\", \"warn\", \"info\", \"debug\", \"trace\" or \"off\", or a module and a level, such as \"info,larder::provider=debug\""
-        ));
+    // The fields of a span may contain commas, so the directives are not known.
+    if filter.contains('[') {
+        return Ok(());
     }
-    if directives().any(|directive| is_level(directive) || is_own(directive))
-        || filter.contains('[')
-    {
+    if let Some(word) = directives(filter).find(|directive| is_misspelt_level(directive)) {
+        return Err(not_a_level(word));
+    }
+    if directives(filter).any(|directive| is_level(directive) || is_own(directive)) {
         return Ok(());
     }
     Err(format!(
         "shows no log line of Larder: add a level, such as \"info,{filter}\""
     ))
+}
+
+fn directives(filter: &str) -> impl Iterator<Item = &str> {
+    filter
+        .split(',')
+        .map(str::trim)
+        .filter(|directive| !directive.is_empty())
+}
+
+fn is_misspelt_level(directive: &str) -> bool {
+    !directive.contains('=') && !is_level(directive) && !is_own(directive)
+}
+
+fn is_level(directive: &str) -> bool {
+    directive.parse::<LevelFilter>().is_ok()
+}
+
+fn is_own(directive: &str) -> bool {
+    directive.starts_with(OWN_MODULES)
+}
+
+fn not_a_level(word: &str) -> String {
+    format!(
+        "`{word}` is not a level: write \"error\", \"warn\", \"info\", \"debug\", \"trace\" or \"off\", or a module and a level, such as \"info,larder::provider=debug\""
+    )
 }
 
 #[cfg(test)]

@@ -31,21 +31,21 @@ impl Conversion<'_> {
     /// Returns the memory budget of the server: by default half of the memory of this machine or container.
     pub(super) fn memory_budget(&mut self, raw: Option<&Spanned<ByteSize<u64>>>) -> u64 {
         self.check_memory(raw);
-        match raw.map(|raw| (raw, raw.get_ref().0)) {
-            None => default_budget(physical_memory().into_iter().chain(memory_of_group()).min()),
-            Some((raw, budget)) => {
-                if budget < MIN_BUDGET {
-                    let message = format!(
-                        "{} is too little: the server needs at least {}",
-                        size::show(budget),
-                        size::show(MIN_BUDGET)
-                    );
-                    self.error(&raw.span(), message);
-                }
-                budget
-            }
+        let Some(raw) = raw else {
+            return default_budget(physical_memory().into_iter().chain(memory_of_group()).min());
+        };
+        let budget = raw.get_ref().0;
+        if budget < MIN_BUDGET {
+            self.error(&raw.span(), too_little(budget));
         }
+        budget
     }
+}
+
+fn too_little(budget: u64) -> String {
+    let budget = size::show(budget);
+    let min = size::show(MIN_BUDGET);
+    format!("{budget} is too little: the server needs at least {min}")
 }
 
 fn default_budget(available: Option<u64>) -> u64 {

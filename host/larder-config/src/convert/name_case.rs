@@ -41,8 +41,10 @@ fn without_case(path: &Path) -> PathBuf {
 pub(super) fn file_in_any_case(folder: &Path, name: &str) -> Option<PathBuf> {
     let entries = std::fs::read_dir(folder).ok()?;
     let mut paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
-    paths.find(|path| {
-        path.file_name()
-            .is_some_and(|own| own.eq_ignore_ascii_case(name))
-    })
+    paths.find(|path| has_name(path, name))
+}
+
+fn has_name(path: &Path, name: &str) -> bool {
+    path.file_name()
+        .is_some_and(|own| own.eq_ignore_ascii_case(name))
 }

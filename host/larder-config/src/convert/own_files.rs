@@ -3,12 +3,15 @@
 #[cfg(feature = "registry")]
 use std::path::Path;
 
+#[cfg(feature = "registry")]
+use toml::Spanned;
+
 use super::super::LOCK_FILE;
 use super::super::file::File;
 #[cfg(feature = "registry")]
 use super::super::file::Trust;
 #[cfg(feature = "registry")]
-use super::super::value::KeySource;
+use super::super::value::{KeySource, TrustedKey};
 use super::super::{Env, ParseContext};
 use super::compiler;
 use larder_model::policy::{OwnFile, OwnFiles};
@@ -70,12 +73,14 @@ fn add_registry_files(own: &mut OwnFiles, file: &File, context: &ParseContext) {
 
 #[cfg(feature = "registry")]
 fn trust_files(trust: &Trust) -> impl Iterator<Item = &Path> {
-    let keys = trust
-        .keys
-        .iter()
-        .filter_map(|key| match &key.get_ref().source {
-            KeySource::File(file) => Some(file.as_path()),
-            KeySource::Pem(_) => None,
-        });
+    let keys = trust.keys.iter().filter_map(key_file);
     keys.chain(trust.root.as_ref().map(|root| root.get_ref().as_path()))
+}
+
+#[cfg(feature = "registry")]
+fn key_file(key: &Spanned<TrustedKey>) -> Option<&Path> {
+    match &key.get_ref().source {
+        KeySource::File(file) => Some(file),
+        KeySource::Pem(_) => None,
+    }
 }

@@ -3,19 +3,20 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::ops::Range;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use toml::Spanned;
 
 use super::secret::ConfiguredSecrets;
-use super::{Conversion, count, require_folder};
+use super::{Conversion, count, require_folder, setting_texts};
 use crate::file::{self, Provider};
 use crate::value::{self, ByteSize, Host, HumanDuration};
 use larder_core::reconcile::ProviderConfig;
 use larder_model::name::ProviderName;
 use larder_model::policy::{
-    Access, ApprovalMode, Dir, Grant, GuestLifetime, HostRule, KeyValueLimits, Limits,
+    ApprovalMode, Dir, Grant, GuestLifetime, HostRule, KeyValueLimits, Limits,
 };
 use larder_model::tool::ToolName;
 
@@ -66,6 +67,13 @@ fn number(raw: Option<NonZeroU32>, default: u64) -> u64 {
     raw.map_or(default, |number| number.get().into())
 }
 
+fn guest_lifetime(raw: Option<file::Guests>) -> GuestLifetime {
+    match raw {
+        None | Some(file::Guests::Fresh) => GuestLifetime::Fresh,
+        Some(file::Guests::Reuse) => GuestLifetime::Reused,
+    }
+}
+
 impl Conversion<'_> {
     pub(super) fn provider(
         &mut self,
@@ -89,20 +97,16 @@ impl Conversion<'_> {
     }
 
     fn grant(&mut self, raw: Provider, defaults: &Limits, secrets: &ConfiguredSecrets) -> Grant {
-        let settings = raw.settings.into_iter();
         let grant = Grant {
             limits: limits(defaults, &raw.limits),
-            settings: settings.map(|(name, value)| (name, value.0)).collect(),
+            settings: setting_texts(raw.settings),
             secrets: self.secrets_for_settings(secrets, &raw.secrets),
             env: self.variables(raw.env),
             dirs: self.dirs(&raw.dirs),
             hosts: self.hosts(raw.hosts, secrets),
             tcp: raw.tcp.into_iter().map(|rule| rule.0).collect(),
             raw_values: raw.raw_values.unwrap_or(false),
-            guests: match raw.guests {
-                None | Some(file::Guests::Fresh) => GuestLifetime::Fresh,
-                Some(file::Guests::Reuse) => GuestLifetime::Reused,
-            },
+            guests: guest_lifetime(raw.guests),
             key_value: raw.key_value.0,
             tools: raw.tools.0,
             prompts: raw.prompts,
@@ -218,28 +222,20 @@ impl Conversion<'_> {
     /// Converts one folder. Its default guest path is the name of the folder, such as `/docs`.
     fn dir(&self, raw: &value::Dir) -> Dir {
         let host = self.context.folder.join(&raw.host);
-        let default_guest = || {
-            host.canonicalize()
-                .ok()?
-                .file_name()
-                .map(|name| format!("/{}", name.to_string_lossy()))
-        };
-        let guest = raw
-            .guest
-            .clone()
-            .or_else(default_guest)
-            .unwrap_or_else(|| "/".into());
-        let access = match raw.access {
-            value::Access::Read => Access::Read,
-            value::Access::Write => Access::Write,
-        };
+        let guest = raw.guest.clone();
         Dir {
+            guest: guest.unwrap_or_else(|| default_guest_path(&host)),
             host,
-            guest,
-            access,
+            access: raw.access.into(),
             is_canonical: false,
         }
     }
+}
+
+fn default_guest_path(host: &Path) -> String {
+    let host = host.canonicalize().unwrap_or_default();
+    let name = host.file_name().unwrap_or_default();
+    format!("/{}", name.to_string_lossy())
 }
 
 fn is_guest_path(path: &str) -> bool {

@@ -17,7 +17,10 @@ use larder_model::name::{ProviderName, TeamName};
 use larder_model::policy::{Secret, Secrets};
 pub(super) use larder_registry::Access;
 use larder_registry::source::{RegistryComponent, RegistryConfig, UpdateMode};
-use larder_registry::{Credentials, LOCK_FILE, Limits, LockFile, Reference, Registry};
+use larder_registry::{Credentials, Error, LOCK_FILE, Limits, LockFile, Reference, Registry};
+
+/// The permitted registries, by their host names.
+type PermittedRegistries = BTreeMap<String, Registry>;
 
 /// The maximum size of a file with certificates, in bytes.
 const MAX_CA: u64 = 1 << 20;
@@ -71,17 +74,13 @@ impl Conversion<'_> {
         let context = self.context;
         let folder = &context.folder;
         let lock_file = context.file.as_ref().map(|_| folder.join(LOCK_FILE));
-        let lock = if overrides.locked {
-            self.lock(lock_file.as_deref())
-        } else {
-            None
-        };
+        let lock = overrides.locked.then(|| self.lock(lock_file.as_deref()));
         RegistrySettings {
             store: raw.store.as_ref().map(|store| folder.join(store.get_ref())),
             check_interval: time(raw.check_interval, 10 * 60),
             access: self.server_access(raw, secrets),
             is_locked: overrides.locked,
-            lock,
+            lock: lock.flatten(),
             lock_file,
         }
     }
@@ -93,13 +92,10 @@ impl Conversion<'_> {
         for registry in raw.namespaces.values() {
             self.require_permitted(&registry.span(), registry.get_ref(), &registries);
         }
-        let namespaces = raw.namespaces.into_iter();
         let docker_credentials = raw.docker_credentials.unwrap_or(true);
         Access {
             registries,
-            namespaces: namespaces
-                .map(|(namespace, registry)| (namespace, registry.into_inner()))
-                .collect(),
+            namespaces: namespaces(raw.namespaces),
             docker_config: docker_credentials.then(|| self.docker_config()).flatten(),
             limits,
         }
@@ -109,7 +105,7 @@ impl Conversion<'_> {
         &mut self,
         raw: BTreeMap<Spanned<String>, PermittedRegistry>,
         secrets: &Secrets,
-    ) -> BTreeMap<String, Registry> {
+    ) -> PermittedRegistries {
         let mut registries = BTreeMap::new();
         let mut mirrors = Vec::new();
         for (name, raw) in raw {
@@ -120,8 +116,7 @@ impl Conversion<'_> {
             registries.insert(name.into_inner(), registry);
         }
         for mirror in mirrors {
-            let host = mirror.get_ref().split('/').next().unwrap_or_default();
-            self.require_permitted(&mirror.span(), host, &registries);
+            self.require_permitted(&mirror.span(), mirror_host(&mirror), &registries);
         }
         registries
     }
@@ -132,11 +127,7 @@ impl Conversion<'_> {
         raw: PermittedRegistry,
         secrets: &Secrets,
     ) -> Registry {
-        let credentials = RegistryCredentials {
-            username: raw.username,
-            password: raw.password,
-            token: raw.token,
-        };
+        let credentials = raw.credentials();
         let mirrors = raw.mirrors.into_iter();
         Registry {
             credentials: self.registry_credentials(&name.span(), credentials, secrets),
@@ -149,15 +140,14 @@ impl Conversion<'_> {
 
     /// Returns the path of Docker's configuration.
     fn docker_config(&self) -> Option<PathBuf> {
-        let variable = |name: &str| {
-            self.env
-                .get(name)
-                .filter(|value| !value.is_empty())
-                .map(PathBuf::from)
-        };
-        let folder =
-            variable("DOCKER_CONFIG").or_else(|| Some(variable("HOME")?.join(".docker")))?;
-        Some(self.context.working_dir.join(folder).join("config.json"))
+        let folder = self.context.working_dir.join(self.docker_folder()?);
+        Some(folder.join("config.json"))
+    }
+
+    fn docker_folder(&self) -> Option<PathBuf> {
+        self.variable("DOCKER_CONFIG")
+            .map(PathBuf::from)
+            .or_else(|| Some(Path::new(self.variable("HOME")?).join(".docker")))
     }
 
     /// Returns the access of a team: the access of the server, with the team's own credentials.
@@ -196,10 +186,7 @@ impl Conversion<'_> {
         if let Some(lock) = &settings.lock {
             self.require_locked(&at, lock, team, provider, &reference);
         }
-        let update = match raw.update.as_ref().map(Spanned::get_ref) {
-            Some(Update::Auto) => UpdateMode::Auto,
-            None | Some(Update::Ask) => UpdateMode::Ask,
-        };
+        let update = update_mode(raw);
         Some(RegistryComponent { reference, update })
     }
 
@@ -208,9 +195,7 @@ impl Conversion<'_> {
             Reference::Image(image) => access.registry(&image.registry).map(drop),
             Reference::Package(package) => access.registry_of(package).map(drop),
         };
-        if let Err(error) = registry {
-            self.error(at, error.to_string());
-        }
+        self.ok_or_report(at, registry);
     }
 
     /// Returns the configuration of the components that a team takes from registries.
@@ -224,10 +209,7 @@ impl Conversion<'_> {
         state_dir: &Path,
     ) -> RegistryConfig {
         let mut access = team_access.access;
-        for provider in providers.values() {
-            let size = provider.grant.limits.component_size;
-            access.limits.component = access.limits.component.max(size);
-        }
+        access.limits.component = access.limits.component.max(largest_component(providers));
         let file = self.context.file_path();
         RegistryConfig {
             components,
@@ -302,19 +284,9 @@ impl Conversion<'_> {
 
     fn certificates(&mut self, path: &Spanned<PathBuf>) -> Option<String> {
         let file = self.context.folder.join(path.get_ref());
-        let mut text = String::new();
-        let read =
-            std::fs::File::open(&file).and_then(|file| file.take(MAX_CA).read_to_string(&mut text));
-        match read {
-            Ok(_) => Some(text),
-            Err(error) => {
-                self.error(
-                    &path.span(),
-                    format!("cannot read {}: {error}", file.display()),
-                );
-                None
-            }
-        }
+        let text = read_certificates(&file)
+            .map_err(|error| format!("cannot read {}: {error}", file.display()));
+        self.ok_or_report(&path.span(), text)
     }
 
     /// Reports settings that the client cannot use.
@@ -330,8 +302,7 @@ impl Conversion<'_> {
 
     fn check_registry_name(&mut self, name: &Spanned<String>) {
         let text = name.get_ref();
-        let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | ':' | '[' | ']');
-        if text.is_empty() || !text.chars().all(fits) {
+        if !is_registry_name(text) {
             let message = "is not the host name of a registry: write it as in a reference, such as \"registry.example.com\" or \"localhost:5000\"";
             self.error(&name.span(), format!("`{}` {message}", text.escape_debug()));
         }
@@ -341,13 +312,46 @@ impl Conversion<'_> {
         &mut self,
         at: &Range<usize>,
         host: &str,
-        permitted: &BTreeMap<String, Registry>,
+        permitted: &PermittedRegistries,
     ) {
         if !permitted.contains_key(host) {
-            self.error(
-                at,
-                larder_registry::Error::NotPermitted(host.to_owned()).to_string(),
-            );
+            self.error(at, Error::NotPermitted(host.to_owned()).to_string());
         }
     }
+}
+
+fn namespaces(raw: BTreeMap<String, Spanned<String>>) -> BTreeMap<String, String> {
+    raw.into_iter()
+        .map(|(namespace, registry)| (namespace, registry.into_inner()))
+        .collect()
+}
+
+fn mirror_host(mirror: &Spanned<String>) -> &str {
+    mirror.get_ref().split('/').next().unwrap_or_default()
+}
+
+fn update_mode(raw: &Provider) -> UpdateMode {
+    match raw.update.as_ref().map(Spanned::get_ref) {
+        Some(Update::Auto) => UpdateMode::Auto,
+        None | Some(Update::Ask) => UpdateMode::Ask,
+    }
+}
+
+/// Returns the maximum size of all components, in bytes.
+fn largest_component(providers: &BTreeMap<ProviderName, ProviderConfig>) -> u64 {
+    let providers = providers.values();
+    let sizes = providers.map(|provider| provider.grant.limits.component_size);
+    sizes.max().unwrap_or_default()
+}
+
+fn read_certificates(path: &Path) -> std::io::Result<String> {
+    let mut text = String::new();
+    let file = std::fs::File::open(path)?;
+    file.take(MAX_CA).read_to_string(&mut text)?;
+    Ok(text)
+}
+
+fn is_registry_name(text: &str) -> bool {
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | ':' | '[' | ']');
+    !text.is_empty() && text.chars().all(fits)
 }

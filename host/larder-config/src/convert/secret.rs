@@ -1,20 +1,18 @@
 //! Converts `[secret.*]`. Error messages contain the source of a secret, never its value.
 
 use std::collections::BTreeMap;
-use std::io::Read as _;
 use std::ops::Range;
 use std::path::Path;
 
 use toml::Spanned;
 
-use super::Conversion;
+use super::{Conversion, read_up_to};
 use crate::file;
 use crate::value::Host;
 use larder_model::policy::{
     Credential, CredentialPlacement, HostAuth, HostRule, MIN_SECRET_LEN, Secret, SecretHosts,
     Secrets, TeamCredentials,
 };
-use larder_model::size;
 use larder_runtime::file_fingerprint::FileFingerprint;
 
 /// The maximum size of a secret file.
@@ -49,14 +47,17 @@ impl ConfiguredSecrets {
 
     /// The secrets with these hosts.
     pub(super) fn credentials(&self, hosts: &BTreeMap<String, SecretHosts>) -> TeamCredentials {
-        let with_value = hosts.iter().filter_map(|(name, hosts)| {
-            let credential = Credential {
-                secret: self.values.get(name)?.clone(),
-                hosts: hosts.clone(),
-            };
-            Some((name.clone(), credential))
-        });
-        with_value.collect()
+        hosts
+            .iter()
+            .filter_map(|(name, hosts)| Some((name.clone(), self.credential(name, hosts)?)))
+            .collect()
+    }
+
+    fn credential(&self, name: &str, hosts: &SecretHosts) -> Option<Credential> {
+        Some(Credential {
+            secret: self.values.get(name)?.clone(),
+            hosts: hosts.clone(),
+        })
     }
 }
 
@@ -71,9 +72,8 @@ impl Conversion<'_> {
         for (name, mut secret) in raw {
             let rules = secret.hosts.take();
             // A secret that cannot be loaded stays defined, so that references to the secret are not reported too.
-            let secret = self
-                .load_secret(&name, secret)
-                .unwrap_or_else(|| Secret::new(""));
+            let secret = self.load_secret(&name, secret);
+            let secret = secret.unwrap_or_else(|| Secret::new(""));
             if let Some(rules) = rules {
                 self.check_credential(&name, &secret);
                 let rules = rules.into_iter().map(|host| host.0);
@@ -108,40 +108,26 @@ impl Conversion<'_> {
 
     fn load_secret(&mut self, name: &Spanned<String>, raw: file::Secret) -> Option<Secret> {
         let (at, found) = match (raw.env, raw.file) {
-            (Some(variable), None) => {
-                let value = self
-                    .env
-                    .get(variable.get_ref())
-                    .filter(|value| !value.is_empty());
-                let missing = || {
-                    format!(
-                        "the environment variable {} is not set, or empty",
-                        variable.get_ref()
-                    )
-                };
-                (variable.span(), value.cloned().ok_or_else(missing))
-            }
+            (Some(variable), None) => (variable.span(), self.secret_variable(variable.get_ref())),
             (None, Some(path)) => (path.span(), self.read_secret_file(path.get_ref())),
             _ => (
                 name.span(),
                 Err("write either `env = \"VARIABLE\"` or `file = \"PATH\"`".into()),
             ),
         };
-        match found {
-            Ok(text) => {
-                let secret = Secret::new(&text);
-                if !secret.is_redacted() {
-                    self.warn(&at, format!(
-                        "the secret has fewer than {MIN_SECRET_LEN} bytes, so it is not removed from logs and messages: use a longer one"
-                    ));
-                }
-                Some(secret)
-            }
-            Err(message) => {
-                self.error(&at, message);
-                None
-            }
+        let text = self.ok_or_report(&at, found)?;
+        let secret = Secret::new(&text);
+        if !secret.is_redacted() {
+            self.warn(&at, format!(
+                "the secret has fewer than {MIN_SECRET_LEN} bytes, so it is not removed from logs and messages: use a longer one"
+            ));
         }
+        Some(secret)
+    }
+
+    fn secret_variable(&self, name: &str) -> Result<String, String> {
+        let value = self.variable(name).cloned();
+        value.ok_or_else(|| format!("the environment variable {name} is not set, or empty"))
     }
 
     fn read_secret_file(&mut self, path: &Path) -> Result<String, String> {
@@ -254,20 +240,16 @@ fn token_server_rule(auth: &HostAuth) -> Option<HostRule> {
 
 /// Reads a secret file. Removes the line break at its end, which editors add.
 fn read_secret_file(path: &Path) -> Result<String, String> {
-    let mut text = String::new();
-    let result = std::fs::File::open(path)
-        .and_then(|file| file.take(MAX_BYTES + 1).read_to_string(&mut text));
-    match result {
-        Err(error) => Err(format!("cannot read {}: {error}", path.display())),
-        Ok(size) if size as u64 > MAX_BYTES => Err(format!(
-            "{} is larger than {}",
-            path.display(),
-            size::show(MAX_BYTES)
-        )),
-        Ok(_) if text.trim().is_empty() => Err(format!("{} is empty", path.display())),
-        Ok(_) => Ok(text
-            .strip_suffix('\n')
-            .map_or(text.as_str(), |t| t.strip_suffix('\r').unwrap_or(t))
-            .to_owned()),
+    let text = read_up_to(path, MAX_BYTES)?;
+    if text.trim().is_empty() {
+        return Err(format!("{} is empty", path.display()));
+    }
+    Ok(without_line_break(&text).to_owned())
+}
+
+fn without_line_break(text: &str) -> &str {
+    match text.strip_suffix('\n') {
+        Some(line) => line.strip_suffix('\r').unwrap_or(line),
+        None => text,
     }
 }

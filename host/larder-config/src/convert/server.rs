@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::connections::ConnectionLimits;
 use super::socket::WrittenAt;
-use super::{Conversion, count, log_filter, time};
+use super::{Conversion, count, log_filter, time, time_or_never};
 use crate::file::{self, Cache, Search, Server};
 use crate::{Log, LogFormat, Overrides};
 use larder_core::gateway;
@@ -40,9 +40,7 @@ pub(super) fn gateway(
 }
 
 pub(super) fn ready_timeout(server: &Server) -> Duration {
-    server
-        .ready_timeout
-        .map_or(Duration::from_secs(30), |time| time.0.unwrap_or_default())
+    time_or_never(server.ready_timeout, 30).unwrap_or_default()
 }
 
 pub(super) fn endpoint(
@@ -169,10 +167,7 @@ impl Conversion<'_> {
     }
 
     pub(super) fn log(&mut self, server: &Server) -> Log {
-        let variable = self
-            .env
-            .get("LARDER_LOG")
-            .filter(|filter| !filter.is_empty());
+        let variable = self.variable("LARDER_LOG");
         let raw = server.log.filter.as_ref();
         let filter = variable
             .or(raw.map(|filter| filter.get_ref()))

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 use std::os::unix::net::SocketAddr;
+use std::path::Path;
 
 use super::Conversion;
 use crate::value::SocketMode;
@@ -31,21 +32,21 @@ impl Conversion<'_> {
         else {
             return address;
         };
-        let folder = match at {
-            WrittenAt::File(_) => &self.context.folder,
-            WrittenAt::Option(_) => &self.context.working_dir,
-        };
-        let path = folder.join(path);
-        if let Err(error) = SocketAddr::from_pathname(&path) {
-            let message = format!(
-                "{} cannot be the path of a Unix socket: {error}",
-                path.display()
-            );
+        let path = self.folder_of(at).join(path);
+        if let Err(message) = check_path(&path) {
             self.error_at(at, message);
         }
         ListenAddress::Unix {
             path,
             mode: mode.map_or(default, |mode| mode.0),
+        }
+    }
+
+    /// Returns the folder to which a path is relative.
+    fn folder_of(&self, at: &WrittenAt) -> &Path {
+        match at {
+            WrittenAt::File(_) => &self.context.folder,
+            WrittenAt::Option(_) => &self.context.working_dir,
         }
     }
 
@@ -56,4 +57,11 @@ impl Conversion<'_> {
             WrittenAt::Option(option) => self.error_for_key(option, message),
         }
     }
+}
+
+fn check_path(path: &Path) -> Result<(), String> {
+    SocketAddr::from_pathname(path).map(drop).map_err(|error| {
+        let path = path.display();
+        format!("{path} cannot be the path of a Unix socket: {error}")
+    })
 }

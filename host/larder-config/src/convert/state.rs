@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use toml::Spanned;
 
-use super::Conversion;
+use super::{Conversion, absolute_path};
 use crate::Overrides;
 
 /// The state folder of the service, as the unit of systemd names it.
@@ -22,11 +22,7 @@ impl Conversion<'_> {
             return self.default_state_dir(overrides);
         };
         let path = self.context.folder.join(raw.get_ref());
-        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        if plugins
-            .iter()
-            .any(|plugins| path.starts_with(plugins) || real(&path).starts_with(real(plugins)))
-        {
+        if plugins.iter().any(|plugins| is_inside(&path, plugins)) {
             let message = "is inside a plugins folder, where the author of a component could change approvals: choose another folder";
             self.error(&raw.span(), format!("{} {message}", path.display()));
         }
@@ -70,9 +66,14 @@ impl Conversion<'_> {
     }
 
     fn env_folder(&self, name: &str) -> Option<PathBuf> {
-        self.env
-            .get(name)
-            .map(PathBuf::from)
-            .filter(|path| path.is_absolute())
+        absolute_path(self.env, name)
     }
+}
+
+fn is_inside(path: &Path, folder: &Path) -> bool {
+    path.starts_with(folder) || real_path(path).starts_with(real_path(folder))
+}
+
+fn real_path(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }

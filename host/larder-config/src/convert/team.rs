@@ -25,6 +25,9 @@ use larder_model::policy::{
 };
 use larder_model::state_key::StateKey;
 
+/// A list of teams in the file.
+type TeamNames = Spanned<Vec<Spanned<String>>>;
+
 /// Top-level settings that apply to all teams.
 pub(super) struct GlobalSettings<'a> {
     pub(super) limits: Limits,
@@ -38,6 +41,31 @@ pub(super) struct GlobalSettings<'a> {
     pub(super) missing_source_grace: std::time::Duration,
     pub(super) resource_tools: bool,
     pub(super) overrides: &'a Overrides,
+}
+
+impl GlobalSettings<'_> {
+    /// Returns the value of `--plugins` if it is for this team.
+    fn plugins_option(&self, team: &TeamName) -> Option<&Path> {
+        let plugins = self.overrides.plugins.as_deref()?;
+        (self.overrides.team.as_ref() == Some(team)).then_some(plugins)
+    }
+
+    /// Returns the access without credentials of a team.
+    fn shared_access(&self) -> TeamAccess {
+        TeamAccess {
+            access: self.registries.access.clone(),
+            has_own_store: false,
+        }
+    }
+
+    /// Returns the ceiling of a team without a section.
+    fn ceiling(&self) -> Ceiling {
+        Ceiling {
+            bounds: None,
+            secrets: self.secrets.for_settings(),
+            credentials: self.secrets.hosts.clone(),
+        }
+    }
 }
 
 /// The settings of one team, before conversion to `Team`.
@@ -110,23 +138,15 @@ impl Conversion<'_> {
         if let Some(other) = overrides.team.as_ref().filter(|team| **team != name) {
             self.reject_team_option(other);
         }
-        let ceiling = Ceiling {
-            bounds: None,
-            secrets: global.secrets.for_settings(),
-            credentials: global.secrets.hosts.clone(),
-        };
         let plugins = self.plugins(plugins, overrides.plugins.as_deref(), "plugins");
         TeamSettings {
             name,
             plugins,
             approve: None,
             trust: None,
-            access: TeamAccess {
-                access: global.registries.access.clone(),
-                has_own_store: false,
-            },
+            access: global.shared_access(),
             limits: global.limits.clone(),
-            ceiling,
+            ceiling: global.ceiling(),
             provider,
             quota: None,
         }
@@ -197,8 +217,7 @@ impl Conversion<'_> {
         name: TeamName,
         raw: file::Team,
     ) -> TeamSettings {
-        let option = global.overrides.plugins.as_deref();
-        let option = option.filter(|_| global.overrides.team.as_ref() == Some(&name));
+        let option = global.plugins_option(&name);
         let quota = quota(&raw.quota);
         self.check_memory(raw.quota.memory.as_ref());
         self.check_memory(raw.limits.memory.as_ref());
@@ -254,10 +273,7 @@ impl Conversion<'_> {
         mut team: TeamSettings,
         state: &Path,
     ) -> Team {
-        let approval_mode = team
-            .approve
-            .or(global.approve)
-            .map_or(ApprovalMode::Ask, ApprovalMode::from);
+        let approval_mode = team.approval_mode(global);
         let section = team.section().cloned();
         let settings = &global.registries;
         self.reject_names_in_another_case(team.provider.keys());
@@ -331,11 +347,7 @@ impl Conversion<'_> {
     }
 
     /// Returns the teams of clients on stdio and in this process.
-    pub(super) fn local_teams(
-        &mut self,
-        raw: Option<&Spanned<Vec<Spanned<String>>>>,
-        overrides: &Overrides,
-    ) -> Teams {
+    pub(super) fn local_teams(&mut self, raw: Option<&TeamNames>, overrides: &Overrides) -> Teams {
         let configured = self.teams_or_implied(raw);
         match &overrides.team {
             Some(team) if self.team_names.contains(team) => team.clone().into(),
@@ -345,53 +357,48 @@ impl Conversion<'_> {
 
     /// Returns the configured teams, or the implied ones. If there are neither, returns the team `default`. This team
     /// is not configured then, so its view is empty.
-    pub(super) fn teams_or_implied(
-        &mut self,
-        raw: Option<&Spanned<Vec<Spanned<String>>>>,
-    ) -> Teams {
-        let configured = raw.and_then(|raw| self.known_teams(&raw.span(), raw.get_ref()));
-        configured
+    pub(super) fn teams_or_implied(&mut self, raw: Option<&TeamNames>) -> Teams {
+        let teams = raw.and_then(|raw| self.known_teams(raw));
+        teams
             .or_else(|| self.implied_teams())
             .unwrap_or_else(Teams::default_team)
     }
 
     /// Returns the team `default` if it exists, otherwise the only team. `None` if there are several teams.
     pub(super) fn implied_teams(&self) -> Option<Teams> {
-        let mut only = self.team_names.iter().take(2);
-        match (only.next(), only.next()) {
-            (Some(only), None) => Some(only.clone().into()),
-            _ => self
-                .team_names
-                .get(&TeamName::default_team())
-                .cloned()
-                .map(Teams::from),
-        }
+        let names = &self.team_names;
+        let team = match names.len() {
+            1 => names.first(),
+            _ => names.get(&TeamName::default_team()),
+        };
+        team.cloned().map(Teams::from)
     }
 
     /// Sets the order of teams, which overrides the order of each caller.
-    pub(super) fn set_team_order(&mut self, raw: Option<&Spanned<Vec<Spanned<String>>>>) {
-        let Some(raw) = raw else { return };
-        let teams: Option<Vec<_>> = raw
-            .get_ref()
-            .iter()
-            .map(|name| self.known_team(name))
-            .collect();
-        self.team_order = teams.and_then(Teams::of);
+    pub(super) fn set_team_order(&mut self, raw: Option<&TeamNames>) {
+        if let Some(raw) = raw {
+            self.team_order = self.known_names(raw).and_then(Teams::of);
+        }
     }
 
-    pub(super) fn known_teams(
-        &mut self,
-        at: &Range<usize>,
-        raw: &[Spanned<String>],
-    ) -> Option<Teams> {
-        let teams: Option<Vec<_>> = raw.iter().map(|name| self.known_team(name)).collect();
-        let Some(teams) = Teams::of(teams?) else {
-            self.error(at, "is empty: a caller without a team has no access");
+    pub(super) fn known_teams(&mut self, raw: &TeamNames) -> Option<Teams> {
+        let Some(teams) = Teams::of(self.known_names(raw)?) else {
+            let message = "is empty: a caller without a team has no access";
+            self.error(&raw.span(), message);
             return None;
         };
+        Some(self.in_team_order(teams))
+    }
+
+    fn known_names(&mut self, raw: &TeamNames) -> Option<Vec<TeamName>> {
+        let names = raw.get_ref().iter();
+        names.map(|name| self.known_team(name)).collect()
+    }
+
+    fn in_team_order(&self, teams: Teams) -> Teams {
         match &self.team_order {
-            Some(order) => Some(teams.ordered_by(order)),
-            None => Some(teams),
+            Some(order) => teams.ordered_by(order),
+            None => teams,
         }
     }
 
@@ -424,6 +431,12 @@ impl TeamSettings {
             priority: 0,
             approval_mode,
         }
+    }
+
+    fn approval_mode(&self, global: &GlobalSettings<'_>) -> ApprovalMode {
+        self.approve
+            .or(global.approve)
+            .map_or(ApprovalMode::Ask, ApprovalMode::from)
     }
 
     fn state_key(&self, global: &GlobalSettings<'_>) -> StateKey {

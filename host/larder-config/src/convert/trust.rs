@@ -1,16 +1,14 @@
 //! Converts `[trust]`: reads the keys and the trust root.
 
-use std::io::Read as _;
 use std::path::Path;
 use std::sync::Arc;
 
 use toml::Spanned;
 
-use super::Conversion;
+use super::{Conversion, read_up_to};
 use crate::file;
 use crate::value::{KeySource, TrustedKey};
 use larder_model::signature::{NoVerification, SignatureVerifier};
-use larder_model::size;
 pub(super) use larder_signature::Rule;
 use larder_signature::{Identity, PublicKey, Trust, TrustRoot};
 
@@ -37,34 +35,16 @@ impl Conversion<'_> {
         raw: &file::Trust,
         before: Option<&Rule>,
     ) -> Rule {
-        let keys = raw
-            .keys
-            .iter()
-            .filter_map(|key| self.trusted_key(key))
-            .collect();
-        let identities = raw
-            .identities
-            .iter()
-            .filter_map(|identity| self.trusted_identity(identity));
-        let identities: Vec<_> = identities.collect();
+        let keys = raw.keys.iter();
+        let keys = keys.filter_map(|key| self.trusted_key(key)).collect();
+        let identities = self.trusted_identities(&raw.identities);
         let root = raw.root.as_ref().and_then(|path| self.trust_root(path));
-        let has_root = raw.root.is_some() || before.is_some_and(|before| before.root.is_some());
-        if let (Some(first), false) = (raw.identities.first(), has_root) {
-            let message =
-                "identities are verified with a trust root: set `root = \"trusted_root.json\"`";
-            self.error(&first.span(), message);
+        if raw.root.is_none() && before.is_none_or(|before| before.root.is_none()) {
+            self.reject_identities(raw);
         }
-        let is_required = raw
-            .require
-            .as_ref()
-            .is_some_and(|require| *require.get_ref());
-        let trusts_nobody = raw.keys.is_empty() && raw.identities.is_empty();
-        let inherits =
-            before.is_some_and(|before| !before.keys.is_empty() || !before.identities.is_empty());
-        if let Some(require) = raw
-            .require
-            .as_ref()
-            .filter(|_| is_required && trusts_nobody && !inherits)
+        let required = raw.require.as_ref().filter(|require| *require.get_ref());
+        if let Some(require) = required
+            && trusts_nobody(raw, before)
         {
             let message = "no component could be loaded: set `keys` or `identities`";
             self.error(&require.span(), message);
@@ -74,7 +54,16 @@ impl Conversion<'_> {
             keys,
             identities,
             root,
-            is_required,
+            is_required: required.is_some(),
+        }
+    }
+
+    /// Reports identities that cannot be verified.
+    fn reject_identities(&mut self, raw: &file::Trust) {
+        if let Some(first) = raw.identities.first() {
+            let message =
+                "identities are verified with a trust root: set `root = \"trusted_root.json\"`";
+            self.error(&first.span(), message);
         }
     }
 
@@ -84,48 +73,41 @@ impl Conversion<'_> {
             KeySource::Pem(pem) => (Ok(pem.clone()), format!("key {name}")),
             KeySource::File(file) => {
                 let path = self.context.folder.join(file);
-                (read(&path, MAX_KEY), path.display().to_string())
+                (read_up_to(&path, MAX_KEY), path.display().to_string())
             }
         };
         let key = text.and_then(|text| {
             PublicKey::from_pem(&text).map_err(|error| format!("{place} cannot be used: {error}"))
         });
-        let key = key
-            .map_err(|message| self.error(&raw.span(), message))
-            .ok()?;
+        let key = self.ok_or_report(&raw.span(), key)?;
         Some((name.clone(), key))
+    }
+
+    fn trusted_identities(&mut self, raw: &[Spanned<file::Identity>]) -> Vec<Identity> {
+        raw.iter()
+            .filter_map(|identity| self.trusted_identity(identity))
+            .collect()
     }
 
     fn trusted_identity(&mut self, raw: &Spanned<file::Identity>) -> Option<Identity> {
         let file::Identity { identity, issuer } = raw.get_ref();
-        let identity = Identity::new(identity, issuer);
-        identity
-            .map_err(|error| self.error(&raw.span(), error.to_string()))
-            .ok()
+        self.ok_or_report(&raw.span(), Identity::new(identity, issuer))
     }
 
     fn trust_root(&mut self, raw: &Spanned<std::path::PathBuf>) -> Option<TrustRoot> {
         let path = self.context.folder.join(raw.get_ref());
-        let root = read(&path, MAX_ROOT).and_then(|text| {
-            TrustRoot::from_json(&text)
-                .map_err(|error| format!("{} cannot be used: {error}", path.display()))
-        });
-        root.map_err(|message| self.error(&raw.span(), message))
-            .ok()
+        self.ok_or_report(&raw.span(), read_trust_root(&path))
     }
 }
 
-fn read(path: &Path, limit: u64) -> Result<String, String> {
-    let mut text = String::new();
-    let result =
-        std::fs::File::open(path).and_then(|file| file.take(limit + 1).read_to_string(&mut text));
-    match result {
-        Err(error) => Err(format!("cannot read {}: {error}", path.display())),
-        Ok(size) if size as u64 > limit => Err(format!(
-            "{} is larger than {}",
-            path.display(),
-            size::show(limit)
-        )),
-        Ok(_) => Ok(text),
-    }
+fn trusts_nobody(raw: &file::Trust, before: Option<&Rule>) -> bool {
+    let inherits =
+        before.is_some_and(|before| !before.keys.is_empty() || !before.identities.is_empty());
+    raw.keys.is_empty() && raw.identities.is_empty() && !inherits
+}
+
+fn read_trust_root(path: &Path) -> Result<TrustRoot, String> {
+    let text = read_up_to(path, MAX_ROOT)?;
+    TrustRoot::from_json(&text)
+        .map_err(|error| format!("{} cannot be used: {error}", path.display()))
 }

@@ -35,6 +35,16 @@ pub(crate) struct PermittedRegistry {
     pub(crate) token: Option<Spanned<String>>,
 }
 
+impl PermittedRegistry {
+    pub(crate) fn credentials(&self) -> RegistryCredentials {
+        RegistryCredentials {
+            username: self.username.clone(),
+            password: self.password.clone(),
+            token: self.token.clone(),
+        }
+    }
+}
+
 /// The credentials of a team for a registry. The password and the token are names of secrets.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
