@@ -1,14 +1,15 @@
-//! Builds the program for Linux on aarch64, and runs it here with QEMU: it serves a folder over HTTP and over stdin, and
-//! sees a change.
+//! Builds the program for Linux on aarch64 with the flags of a release, and runs it here with QEMU: it serves a folder
+//! over HTTP and over stdin, and sees a change.
 
 use std::env::consts::{ARCH, OS};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 
-use crate::dist::program::build_command;
+use crate::dist::program::{build_command, link_flags};
+use crate::dist::targets::TARGETS;
 use crate::packaging::{stdio, work_folder};
 use crate::run::{Output, command, larder, stdout_of, target};
 use crate::server::RunningServer;
@@ -23,18 +24,11 @@ const PROFILE: &str = "demo";
 /// The programs and libraries of this step, and their packages on Debian.
 const PROGRAMS: [(&str, &str); 4] = [
     (LINKER, "gcc-aarch64-linux-gnu"),
-    (
-        "/usr/aarch64-linux-gnu/lib/libc.so",
-        "libc6-dev-arm64-cross",
-    ),
+    ("/usr/aarch64-linux-gnu/lib/libc.a", "libc6-dev-arm64-cross"),
     ("qemu-aarch64-static", "qemu-user-static"),
     // Lets the system start programs for other processors, as the server starts its compiler process.
     ("update-binfmts", "binfmt-support"),
 ];
-/// The C library for aarch64 is not in the folder in which programs look for it. A static program would not need it, but
-/// GNU's linker does not link one of this size for aarch64.
-const RUSTFLAGS: &str = "-C link-arg=-Wl,-rpath,/usr/aarch64-linux-gnu/lib \
-    -C link-arg=-Wl,--dynamic-linker=/usr/aarch64-linux-gnu/lib/ld-linux-aarch64.so.1";
 const BINFMT: &str = "/proc/sys/fs/binfmt_misc";
 const URI: &str = "file:///served/a.txt";
 const ADDED: &str = "file:///served/b.txt";
@@ -82,8 +76,12 @@ pub(crate) fn check(output: &Output) -> Result<Outcome> {
 
 fn build(output: &Output) -> Result<PathBuf> {
     let folder = target("platforms");
-    let mut build = build_command(TARGET, Some(LINKER), PROFILE, &folder);
-    build.env("RUSTFLAGS", RUSTFLAGS);
+    let of = TARGETS
+        .iter()
+        .find(|of| of.triple == TARGET)
+        .context("a target of a release")?;
+    let mut build = build_command(of, PROFILE, &folder);
+    build.env("RUSTFLAGS", link_flags(of)?);
     output.run(&mut build)?;
     Ok(folder.join(TARGET).join(PROFILE).join("larder"))
 }

@@ -40,12 +40,13 @@ pub(super) fn build(
     let sources = format!("--remap-path-prefix={}=/larder", root().display());
     let registry =
         stdout_of(command("sh").args(["-c", "printf %s \"${CARGO_HOME:-$HOME/.cargo}\""]))?;
-    let mut flags = format!("{sources} --remap-path-prefix={registry}=/cargo");
-    if of.is_linux() {
-        flags.push_str(&linux_flags()?);
-    }
-    flags.push_str(&counters.flag());
-    let mut build = build_command(of.triple, of.linker, PROFILE, folder);
+    let flags = [
+        format!("{sources} --remap-path-prefix={registry}=/cargo "),
+        link_flags(of)?,
+        counters.flag(),
+    ]
+    .concat();
+    let mut build = build_command(of, PROFILE, folder);
     build.env("RUSTFLAGS", flags);
     // Without this, the C compiler writes the time of the build into the allocator.
     build.env("SOURCE_DATE_EPOCH", time_of_commit());
@@ -55,17 +56,12 @@ pub(super) fn build(
 
 /// Returns the call of cargo that builds the program for a target. A target with another processor needs a linker, which
 /// also compiles its C code.
-pub(crate) fn build_command(
-    triple: &str,
-    linker: Option<&str>,
-    profile: &str,
-    folder: &Path,
-) -> Command {
+pub(crate) fn build_command(of: &Target, profile: &str, folder: &Path) -> Command {
     let mut build = cargo(&["build", "--locked", "--package", "larder"]);
-    build.args(["--profile", profile, "--target", triple]);
+    build.args(["--profile", profile, "--target", of.triple]);
     build.arg("--target-dir").arg(folder);
-    if let Some(linker) = linker {
-        let name = triple.replace('-', "_");
+    if let Some(linker) = of.linker {
+        let name = of.triple.replace('-', "_");
         build.env(
             format!("CARGO_TARGET_{}_LINKER", name.to_uppercase()),
             linker,
@@ -75,15 +71,26 @@ pub(crate) fn build_command(
     build
 }
 
-/// Flags for a program that is static, and that rustc's own linker makes smaller: it merges functions with the same
-/// code, and stores the relocations of pointers in a compact form, which the static C library applies itself.
-fn linux_flags() -> Result<String> {
+/// On Linux the program is static, and rustc's own linker makes it smaller: it merges functions with the same code, and
+/// stores the relocations of pointers in a compact form, which the static C library applies itself.
+pub(crate) fn link_flags(of: &Target) -> Result<String> {
+    if !of.is_linux() {
+        return Ok(String::new());
+    }
     let tools = compiler_tools()?;
-    Ok(format!(
-        " -C target-feature=+crt-static -C link-arg=-fuse-ld=lld -C link-arg=-B{}/gcc-ld \
+    let mut flags = format!(
+        "-C target-feature=+crt-static -C link-arg=-fuse-ld=lld -C link-arg=-B{}/gcc-ld \
          -C link-arg=-Wl,--icf=all,-z,pack-relative-relocs",
         tools.display()
-    ))
+    );
+    if of.has_small_offset_table() {
+        // Position-independent code has an entry in the table for each function and each static of another crate. rustc
+        // links this program for fixed addresses in any case.
+        flags.push_str(" -C relocation-model=static");
+        let limit = root().join("xtask/src/dist/offset_table.ld");
+        flags.push_str(&format!(" -C link-arg={}", limit.display()));
+    }
+    Ok(flags)
 }
 
 /// The folder with the programs of LLVM that belong to rustc.

@@ -85,6 +85,11 @@ impl Target {
         self.triple.contains("-linux-")
     }
 
+    /// Whether the C library of this target can use only the first 32 KiB of the global offset table.
+    pub(super) fn has_small_offset_table(&self) -> bool {
+        self.triple == "aarch64-unknown-linux-gnu"
+    }
+
     /// Whether the benchmark, which runs on Linux only, can run programs for this target on this machine.
     pub(super) fn can_be_measured(&self) -> bool {
         OS == "linux" && self.is_linux() && self.triple.starts_with(ARCH)
