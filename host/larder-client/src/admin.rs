@@ -11,17 +11,20 @@ pub(super) async fn status<T: DeserializeOwned>(
     admin: &str,
     options: &HttpOptions,
 ) -> Result<T, ClientError> {
-    get(admin, "/api/status", options)
-        .await
-        .map_err(|error| match error {
-            ClientError::Admin {
-                url, status: 404, ..
-            }
-            | ClientError::Status {
-                url, status: 404, ..
-            } => ClientError::NoStatus(url),
-            error => error,
-        })
+    let status = get(admin, "/api/status", options).await;
+    status.map_err(status_error)
+}
+
+fn status_error(error: ClientError) -> ClientError {
+    match error {
+        ClientError::Admin {
+            url, status: 404, ..
+        }
+        | ClientError::Status {
+            url, status: 404, ..
+        } => ClientError::NoStatus(url),
+        error => error,
+    }
 }
 
 /// Fetches a health check. Only status 503 means that the server is not healthy.
@@ -47,10 +50,7 @@ pub(super) async fn reload<T: DeserializeOwned>(
 ) -> Result<T, ClientError> {
     let hint = "this server cannot be told to reload; send SIGHUP to its process";
     let transport = HttpTransport::for_admin(admin, "/reload", options)?;
-    parse(
-        &transport,
-        &transport.post_empty(hint).await.map_err(admin_error)?,
-    )
+    post_empty(&transport, hint).await
 }
 
 /// Makes the server with this admin address delete the stored values of a provider, and returns the result.
@@ -63,10 +63,15 @@ pub(super) async fn forget<T: DeserializeOwned>(
     let path = format!("/forget?team={team}&provider={provider}");
     let hint = "this server cannot delete values";
     let transport = HttpTransport::for_admin(admin, &path, options)?;
-    parse(
-        &transport,
-        &transport.post_empty(hint).await.map_err(admin_error)?,
-    )
+    post_empty(&transport, hint).await
+}
+
+async fn post_empty<T: DeserializeOwned>(
+    transport: &HttpTransport,
+    hint: &'static str,
+) -> Result<T, ClientError> {
+    let body = transport.post_empty(hint).await.map_err(admin_error)?;
+    parse(transport, &body)
 }
 
 /// Fetches JSON from a path of the API, such as `/api/approvals`.
@@ -75,8 +80,7 @@ pub(super) async fn get<T: DeserializeOwned>(
     path: &str,
     options: &HttpOptions,
 ) -> Result<T, ClientError> {
-    let transport = HttpTransport::for_admin(admin, path, options)?;
-    parse(&transport, &transport.call_admin(None).await?)
+    call(admin, path, None, options).await
 }
 
 /// Sends JSON to a path of the API, and returns the answer.
@@ -86,11 +90,18 @@ pub(super) async fn post<T: DeserializeOwned>(
     json: &serde_json::Value,
     options: &HttpOptions,
 ) -> Result<T, ClientError> {
+    call(admin, path, Some(json.to_string()), options).await
+}
+
+async fn call<T: DeserializeOwned>(
+    admin: &str,
+    path: &str,
+    json: Option<String>,
+    options: &HttpOptions,
+) -> Result<T, ClientError> {
     let transport = HttpTransport::for_admin(admin, path, options)?;
-    parse(
-        &transport,
-        &transport.call_admin(Some(json.to_string())).await?,
-    )
+    let body = transport.call_admin(json).await?;
+    parse(&transport, &body)
 }
 
 /// Opens the stream of events of a path of the API.

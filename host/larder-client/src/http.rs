@@ -9,8 +9,9 @@ mod stream;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use reqwest::header::{CONTENT_TYPE, HeaderName, HeaderValue};
-use reqwest::{RequestBuilder, Response, StatusCode, Url};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
+use reqwest::redirect::Policy;
+use reqwest::{ClientBuilder, RequestBuilder, Response, StatusCode, Url};
 
 use super::era::Era;
 use super::error::ClientError;
@@ -81,12 +82,7 @@ impl HttpTransport {
         // An error means that a provider is installed already.
         _ = rustls::crypto::ring::default_provider().install_default();
         let headers = options.header_map()?;
-        // A redirect would forward the token and turn POST into GET.
-        let builder = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none());
-        let builder = builder
-            .default_headers(headers)
-            .connect_timeout(CONNECT_TIMEOUT);
-        let builder = builder.read_timeout(READ_TIMEOUT);
+        let builder = client_builder(headers);
         // A proxy cannot reach the loopback addresses of this machine.
         let builder = if is_this_machine(&target) {
             builder.no_proxy()
@@ -154,17 +150,12 @@ impl HttpTransport {
 
     /// Returns the body of a plain GET of the URL.
     pub(super) async fn get_body(&self) -> Result<Vec<u8>, ClientError> {
-        let response = self.client.get(self.target.clone()).send().await;
-        let response = response.map_err(|error| request_error(&self.url, &error))?;
+        let request = self.client.get(self.target.clone());
+        let response = self.send_once(request).await?;
         match response.status() {
             StatusCode::UNAUTHORIZED => Err(self.unauthorized()),
             status if !status.is_success() => {
-                let hint = "no status is available to this client".into();
-                Err(ClientError::Status {
-                    url: self.url.to_string(),
-                    status: status.as_u16(),
-                    hint,
-                })
+                Err(self.status_error(status, "no status is available to this client".into()))
             }
             _ => self.body(response).await,
         }
@@ -173,8 +164,8 @@ impl HttpTransport {
     /// Returns the body of the response to a POST without a body. Status 422 means that the request had no effect, and
     /// the body says why. `unknown` is the explanation if the server does not have the path.
     pub(super) async fn post_empty(&self, unknown: &'static str) -> Result<Vec<u8>, ClientError> {
-        let response = self.client.post(self.target.clone()).send().await;
-        let response = response.map_err(|error| request_error(&self.url, &error))?;
+        let request = self.client.post(self.target.clone());
+        let response = self.send_once(request).await?;
         match response.status() {
             StatusCode::UNAUTHORIZED => Err(self.unauthorized()),
             status if status.is_success() || status == StatusCode::UNPROCESSABLE_ENTITY => {
@@ -187,13 +178,7 @@ impl HttpTransport {
                     }
                     _ => unknown,
                 };
-                let url = self.url.to_string();
-                let hint = hint.into();
-                Err(ClientError::Status {
-                    url,
-                    status: status.as_u16(),
-                    hint,
-                })
+                Err(self.status_error(status, hint.into()))
             }
         }
     }
@@ -208,7 +193,7 @@ impl HttpTransport {
 
     async fn post(&self, message: &ClientMessage<'_>, era: Era) -> Result<Response, ClientError> {
         self.send(|| {
-            let mut post = self.with_headers(self.client.post(self.target.clone()), era);
+            let mut post = self.post_request(era);
             if era == Era::Modern {
                 post = post.header("mcp-method", header_text(message.method));
                 if let Some(name) = message.name {
@@ -253,6 +238,10 @@ impl HttpTransport {
             .map_err(|error| request_error(&self.url, &error))
     }
 
+    fn post_request(&self, era: Era) -> RequestBuilder {
+        self.with_headers(self.client.post(self.target.clone()), era)
+    }
+
     fn with_headers(&self, mut request: RequestBuilder, era: Era) -> RequestBuilder {
         if let Some(version) = era.header() {
             request = request.header(VERSION_HEADER, version);
@@ -267,11 +256,7 @@ impl HttpTransport {
     /// too.
     async fn answer(&self, response: Response) -> Result<ServerMessage, ClientError> {
         let status = response.status();
-        let location = response
-            .headers()
-            .get("location")
-            .and_then(|to| to.to_str().ok())
-            .map(str::to_owned);
+        let location = header(&response, LOCATION).map(str::to_owned);
         let challenge = BearerChallenge::find(response.headers()).unwrap_or_default();
         let body = self.body(response).await?;
         let message = ServerMessage::parse(&body).and_then(|message| match message.method {
@@ -289,12 +274,16 @@ impl HttpTransport {
             Err(error) if status.is_success() => Err(error),
             Err(_) => {
                 let hint = status_hint(status, location.as_deref());
-                Err(ClientError::Status {
-                    url: self.url.to_string(),
-                    status: status.as_u16(),
-                    hint,
-                })
+                Err(self.status_error(status, hint))
             }
+        }
+    }
+
+    fn status_error(&self, status: StatusCode, hint: String) -> ClientError {
+        ClientError::Status {
+            url: self.url.to_string(),
+            status: status.as_u16(),
+            hint,
         }
     }
 
@@ -383,11 +372,7 @@ impl HttpTransport {
             let ended = match messages.next().await {
                 Ok(Some(message)) => return Ok(Some(message)),
                 Ok(None) => Ok(None),
-                Err(
-                    error @ (ClientError::Closed
-                    | ClientError::TimedOut(_)
-                    | ClientError::Unreachable { .. }),
-                ) => Err(error),
+                Err(error) if is_disconnection(&error) => Err(error),
                 Err(error) => return Err(error),
             };
             if !matches!(era, Era::Legacy(_)) {
@@ -458,10 +443,7 @@ impl HttpTransport {
 
     /// Sends the reply to a request of the server.
     pub(super) async fn reply(&self, body: String, era: Era) -> Result<(), ClientError> {
-        let post = || {
-            self.with_headers(self.client.post(self.target.clone()), era)
-                .body(body.clone())
-        };
+        let post = || self.post_request(era).body(body.clone());
         self.send(post).await.map(|_| ())
     }
 }
@@ -471,9 +453,27 @@ fn is_access(status: StatusCode) -> bool {
 }
 
 fn is_stream(response: &Response) -> bool {
-    let kind = response
-        .headers()
-        .get(CONTENT_TYPE)
-        .and_then(|kind| kind.to_str().ok());
+    let kind = header(response, CONTENT_TYPE);
     kind.is_some_and(|kind| kind.trim_start().starts_with("text/event-stream"))
+}
+
+fn header(response: &Response, name: HeaderName) -> Option<&str> {
+    response.headers().get(name)?.to_str().ok()
+}
+
+/// Whether the connection failed, so that a stream can be resumed.
+fn is_disconnection(error: &ClientError) -> bool {
+    matches!(
+        error,
+        ClientError::Closed | ClientError::TimedOut(_) | ClientError::Unreachable { .. }
+    )
+}
+
+/// A redirect would forward the token and turn POST into GET.
+fn client_builder(headers: HeaderMap) -> ClientBuilder {
+    reqwest::Client::builder()
+        .redirect(Policy::none())
+        .default_headers(headers)
+        .connect_timeout(CONNECT_TIMEOUT)
+        .read_timeout(READ_TIMEOUT)
 }

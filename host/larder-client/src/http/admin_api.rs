@@ -31,18 +31,16 @@ impl HttpTransport {
         path: &str,
         options: &HttpOptions,
     ) -> Result<Self, ClientError> {
-        if !admin.starts_with("unix:") {
-            return Self::new(&format!("{}{path}", admin.trim_end_matches('/')), options);
+        if admin.starts_with("unix:") {
+            return Self::new(admin, options)?.with_path(path);
         }
-        let transport = Self::new(admin, options)?;
-        let target = transport
-            .target
-            .join(path)
-            .map_err(|_| ClientError::BadUrl(path.into()))?;
-        Ok(Self {
-            target,
-            ..transport
-        })
+        Self::new(&format!("{}{path}", admin.trim_end_matches('/')), options)
+    }
+
+    fn with_path(self, path: &str) -> Result<Self, ClientError> {
+        let target = self.target.join(path);
+        let target = target.map_err(|_| ClientError::BadUrl(path.into()))?;
+        Ok(Self { target, ..self })
     }
 
     /// The URL that the user entered.
@@ -77,10 +75,7 @@ impl HttpTransport {
     }
 
     async fn send_to_admin(&self, request: RequestBuilder) -> Result<Response, ClientError> {
-        let response = request
-            .send()
-            .await
-            .map_err(|error| request_error(&self.url, &error))?;
+        let response = self.send_once(request).await?;
         let status = response.status();
         if status.is_success() {
             return Ok(response);
@@ -105,11 +100,7 @@ impl HttpTransport {
                         "this is not the answer of an admin address; give it with `--admin`".into()
                     }
                 };
-                ClientError::Status {
-                    url,
-                    status: status.as_u16(),
-                    hint,
-                }
+                self.status_error(status, hint)
             }
         })
     }

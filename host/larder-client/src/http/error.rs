@@ -1,6 +1,7 @@
 //! Errors of HTTP requests.
 
-use std::error::Error as _;
+use std::error::Error;
+use std::io;
 
 use reqwest::{StatusCode, Url};
 
@@ -17,16 +18,13 @@ pub(super) fn request_error(url: &Url, error: &reqwest::Error) -> ClientError {
         };
     }
     // Users understand the innermost cause.
-    let mut cause: &dyn std::error::Error = error;
-    while let Some(deeper) = cause.source() {
-        cause = deeper;
-    }
-    let why = match (error.source(), cause.downcast_ref::<std::io::Error>()) {
-        (_, Some(io)) if io.kind() == std::io::ErrorKind::ConnectionRefused => {
-            "connection refused".into()
-        }
-        _ if error.is_timeout() => "no answer in time".into(),
-        _ => cause.to_string(),
+    let cause = innermost_cause(error);
+    let why = if is_refused_connection(cause) {
+        "connection refused".into()
+    } else if error.is_timeout() {
+        "no answer in time".into()
+    } else {
+        cause.to_string()
     };
     if error.is_connect() || error.is_builder() || error.is_request() {
         ClientError::Unreachable {
@@ -38,14 +36,27 @@ pub(super) fn request_error(url: &Url, error: &reqwest::Error) -> ClientError {
     }
 }
 
+fn innermost_cause<'a>(error: &'a (dyn Error + 'static)) -> &'a (dyn Error + 'static) {
+    let mut cause = error;
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    cause
+}
+
+fn is_refused_connection(cause: &(dyn Error + 'static)) -> bool {
+    let error = cause.downcast_ref::<io::Error>();
+    error.is_some_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+}
+
 /// If an error was caused by a rejected certificate: why the certificate was rejected.
 fn certificate_error(error: &reqwest::Error) -> Option<String> {
-    let mut cause: Option<&(dyn std::error::Error + 'static)> = error.source();
+    let mut cause: Option<&(dyn Error + 'static)> = error.source();
     while let Some(error) = cause {
         // The source of an I/O error is the source of the inner error, not the inner error itself.
         let inner = error
-            .downcast_ref::<std::io::Error>()
-            .and_then(std::io::Error::get_ref);
+            .downcast_ref::<io::Error>()
+            .and_then(io::Error::get_ref);
         let tls = error
             .downcast_ref()
             .or_else(|| inner.and_then(|inner| inner.downcast_ref()));
@@ -53,7 +64,7 @@ fn certificate_error(error: &reqwest::Error) -> Option<String> {
             return Some(explain(error));
         }
         cause = inner
-            .map(|inner| inner as &(dyn std::error::Error + 'static))
+            .map(|inner| inner as &(dyn Error + 'static))
             .or_else(|| error.source());
     }
     None

@@ -72,18 +72,25 @@ impl SseParser {
             return;
         };
         let value = value.strip_prefix(' ').unwrap_or(value);
-        match (field, &mut self.data) {
-            ("data", Some(before)) => *before = format!("{before}\n{value}"),
-            ("data", none) => *none = Some(value.to_owned()),
-            ("id", _) if !value.contains('\0') => self.id = Some(value.to_owned()),
-            ("retry", _) => {
-                let delay = value.parse().map(Duration::from_millis);
-                self.retry_delay = delay
-                    .map(|delay| delay.min(MAX_RETRY_DELAY))
-                    .ok()
-                    .or(self.retry_delay);
-            }
+        match field {
+            "data" => self.add_data(value),
+            "id" if !value.contains('\0') => self.id = Some(value.to_owned()),
+            "retry" => self.set_retry_delay(value),
             _ => {}
+        }
+    }
+
+    fn add_data(&mut self, value: &str) {
+        match &mut self.data {
+            Some(before) => *before = format!("{before}\n{value}"),
+            none => *none = Some(value.to_owned()),
+        }
+    }
+
+    fn set_retry_delay(&mut self, value: &str) {
+        if let Ok(milliseconds) = value.parse() {
+            let delay = Duration::from_millis(milliseconds);
+            self.retry_delay = Some(delay.min(MAX_RETRY_DELAY));
         }
     }
 

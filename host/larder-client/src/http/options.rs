@@ -101,11 +101,15 @@ impl Target {
     }
 
     fn require_encryption(&self, options: &HttpOptions) -> Result<(), ClientError> {
-        let is_plain = self.request_url.scheme() == "http" && !is_this_machine(&self.request_url);
-        if is_plain && !options.insecure {
+        if self.is_unencrypted() && !options.insecure {
             return Err(ClientError::PlainHttp(self.url.to_string()));
         }
         Ok(())
+    }
+
+    /// Whether anyone on the way to the server can read requests.
+    fn is_unencrypted(&self) -> bool {
+        self.request_url.scheme() == "http" && !is_this_machine(&self.request_url)
     }
 }
 
@@ -129,8 +133,7 @@ impl HttpOptions {
         for (name, value) in &self.headers {
             let bad = || ClientError::BadHeader(name.escape_debug().to_string());
             let name = HeaderName::try_from(name).map_err(|_| bad())?;
-            let mut value = HeaderValue::try_from(value).map_err(|_| bad())?;
-            value.set_sensitive(true);
+            let value = sensitive_value(value).ok_or_else(bad)?;
             headers.append(name, value);
         }
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -139,10 +142,8 @@ impl HttpOptions {
             HeaderValue::from_static("application/json, text/event-stream"),
         );
         if let Some(token) = &self.token {
-            let value = HeaderValue::try_from(format!("Bearer {token}"));
-            let mut value = value.map_err(|_| ClientError::BadToken)?;
-            value.set_sensitive(true);
-            headers.insert(AUTHORIZATION, value);
+            let value = sensitive_value(&format!("Bearer {token}"));
+            headers.insert(AUTHORIZATION, value.ok_or(ClientError::BadToken)?);
         }
         Ok(headers)
     }
@@ -159,17 +160,24 @@ impl HttpOptions {
     }
 }
 
+fn sensitive_value(text: &str) -> Option<HeaderValue> {
+    let mut value = HeaderValue::try_from(text).ok()?;
+    value.set_sensitive(true);
+    Some(value)
+}
+
 /// Encodes a header value. Values that are not plain ASCII use the base64 form that the protocol defines.
 pub(super) fn header_text(text: &str) -> String {
-    let plain = text.bytes().all(|byte| matches!(byte, 0x20..=0x7e)) && text.trim() == text;
-    if plain && !text.starts_with("=?base64?") {
-        text.to_owned()
-    } else {
-        format!(
-            "=?base64?{}?=",
-            base64_simd::STANDARD.encode_to_string(text)
-        )
+    if is_plain(text) {
+        return text.to_owned();
     }
+    let encoded = base64_simd::STANDARD.encode_to_string(text);
+    format!("=?base64?{encoded}?=")
+}
+
+fn is_plain(text: &str) -> bool {
+    let is_printable = text.bytes().all(|byte| matches!(byte, 0x20..=0x7e));
+    is_printable && text.trim() == text && !text.starts_with("=?base64?")
 }
 
 #[cfg(test)]
