@@ -82,12 +82,8 @@ impl Authorization<'_> {
             [] => &resource.scopes_supported,
             scopes => scopes,
         };
-        let mut scopes: Vec<String> = Vec::new();
-        for scope in [self.previous_scopes, of_server, &self.sign_in.scopes].concat() {
-            if !scopes.contains(&scope) {
-                scopes.push(scope);
-            }
-        }
+        let all = [self.previous_scopes, of_server, &self.sign_in.scopes].concat();
+        let mut scopes = without_duplicates(all);
         // A request without scopes means the default scopes. One with only this scope would not.
         let offline = server
             .scopes_supported
@@ -120,6 +116,16 @@ impl Authorization<'_> {
         let previous = self.previous_client;
         OauthClient::choose(self.http, &request.server, identity, previous, redirect).await
     }
+}
+
+fn without_duplicates(all: Vec<String>) -> Vec<String> {
+    let mut scopes = Vec::new();
+    for scope in all {
+        if !scopes.contains(&scope) {
+            scopes.push(scope);
+        }
+    }
+    scopes
 }
 
 fn record(server: &Url, request: Request, client: OauthClient, tokens: Tokens) -> SignInRecord {

@@ -19,12 +19,14 @@ impl BearerChallenge {
     pub(crate) fn find(headers: &HeaderMap) -> Option<Self> {
         let values = headers.get_all(WWW_AUTHENTICATE).iter();
         let mut texts = values.filter_map(|value| value.to_str().ok());
-        texts.find_map(|text| {
-            let mut challenges = ChallengeParser::new(text).map_while(Result::ok);
-            challenges
-                .find(|challenge| challenge.scheme.eq_ignore_ascii_case("bearer"))
-                .map(|challenge| Self::new(&challenge))
-        })
+        texts.find_map(Self::parse)
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let mut challenges = ChallengeParser::new(text).map_while(Result::ok);
+        challenges
+            .find(|challenge| challenge.scheme.eq_ignore_ascii_case("bearer"))
+            .map(|challenge| Self::new(&challenge))
     }
 
     fn new(challenge: &ChallengeRef<'_>) -> Self {

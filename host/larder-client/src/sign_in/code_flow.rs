@@ -23,6 +23,15 @@ struct RequestSecrets {
     verifier: String,
 }
 
+impl RequestSecrets {
+    fn random() -> Result<Self, SignInError> {
+        Ok(Self {
+            state: random_text()?,
+            verifier: random_text()?,
+        })
+    }
+}
+
 impl TokenGrant<'_> {
     /// Lets the user sign in in a browser on this machine.
     pub(super) async fn with_browser(
@@ -30,10 +39,7 @@ impl TokenGrant<'_> {
         redirect: RedirectListener,
         prompt: &UserPrompt,
     ) -> Result<Tokens, SignInError> {
-        let secrets = RequestSecrets {
-            state: random_text()?,
-            verifier: random_text()?,
-        };
+        let secrets = RequestSecrets::random()?;
         let redirect_uri = redirect.uri();
         let url = self.authorization_url(&redirect_uri, &secrets)?;
         prompt(UserAction::OpenUrl(url.as_str()));
@@ -62,8 +68,7 @@ impl TokenGrant<'_> {
                 .server
                 .unsupported("has no page to sign in: use `larder login --device`"));
         };
-        let mut methods = self.server.code_challenge_methods_supported.iter();
-        if !methods.any(|method| method == "S256") {
+        if !self.server.supports_pkce() {
             return Err(self
                 .server
                 .unsupported("does not support PKCE with S256, which MCP requires"));
@@ -96,11 +101,7 @@ fn authorization_code(
     server: &ServerMetadata,
     state: &str,
 ) -> Result<String, SignInError> {
-    let value = |wanted: &str| {
-        let mut pairs = form_urlencoded::parse(query.as_bytes());
-        let (_, value) = pairs.find(|(name, _)| name == wanted)?;
-        Some(value.into_owned())
-    };
+    let value = |name: &str| query_value(query, name);
     if value("state").as_deref() != Some(state) {
         let reason =
             "its `state` is not the one of this sign-in, so somebody else may have sent it";
@@ -125,6 +126,12 @@ fn authorization_code(
         });
     }
     value("code").ok_or(SignInError::Redirect("it contains no code"))
+}
+
+fn query_value(query: &str, name: &str) -> Option<String> {
+    let mut pairs = form_urlencoded::parse(query.as_bytes());
+    let (_, value) = pairs.find(|(key, _)| key == name)?;
+    Some(value.into_owned())
 }
 
 #[cfg(test)]

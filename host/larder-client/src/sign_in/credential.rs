@@ -67,7 +67,8 @@ impl Credential {
             return Ok(None);
         }
         let client = record.as_ref().map(|record| record.client.clone());
-        Ok(Some(Self::new(server, sign_in, connection, record, client)))
+        let state = State::new(record, client);
+        Ok(Some(Self::new(server, sign_in, connection, state)))
     }
 
     /// Returns a credential without tokens, for a new sign-in. It uses the client of an earlier one.
@@ -75,26 +76,15 @@ impl Credential {
         // A file that cannot be read is replaced.
         let earlier = sign_in.store.load(server).ok().flatten();
         let client = earlier.map(|record| record.client);
-        Self::new(server, sign_in, connection, None, client)
+        Self::new(server, sign_in, connection, State::new(None, client))
     }
 
-    fn new(
-        server: &Url,
-        sign_in: &SignIn,
-        connection: Connection,
-        record: Option<SignInRecord>,
-        client: Option<OauthClient>,
-    ) -> Self {
+    fn new(server: &Url, sign_in: &SignIn, connection: Connection, state: State) -> Self {
         Self {
             server: server.clone(),
             sign_in: sign_in.clone(),
             connection,
-            state: Mutex::new(State {
-                record,
-                client,
-                replacement: None,
-                sign_ins: 0,
-            }),
+            state: Mutex::new(state),
         }
     }
 
@@ -128,13 +118,17 @@ impl Credential {
         }
         let lacks_scopes = challenge.is_some_and(|challenge| challenge.lacks_scopes);
         let is_final = status != StatusCode::UNAUTHORIZED && !lacks_scopes;
-        if is_final || self.sign_in.prompt.is_none() || state.sign_ins >= MAX_SIGN_INS {
+        if is_final || !self.may_ask(&state) {
             return Ok(false);
         }
         let none = BearerChallenge::default();
         self.authorize(&mut state, challenge.unwrap_or(&none))
             .await?;
         Ok(true)
+    }
+
+    fn may_ask(&self, state: &State) -> bool {
+        self.sign_in.prompt.is_some() && state.sign_ins < MAX_SIGN_INS
     }
 
     /// Lets the user sign in, unless that has happened already. Returns the scopes that were requested.
@@ -258,6 +252,17 @@ impl Credential {
 
     async fn http(&self) -> OauthHttp {
         self.connection.http(&self.server, &self.sign_in).await
+    }
+}
+
+impl State {
+    fn new(record: Option<SignInRecord>, client: Option<OauthClient>) -> Self {
+        Self {
+            record,
+            client,
+            replacement: None,
+            sign_ins: 0,
+        }
     }
 }
 

@@ -121,6 +121,12 @@ impl ServerMetadata {
         )))
     }
 
+    /// Whether the authorization server supports the method `S256` of PKCE.
+    pub(super) fn supports_pkce(&self) -> bool {
+        let mut methods = self.code_challenge_methods_supported.iter();
+        methods.any(|method| method == "S256")
+    }
+
     pub(super) fn unsupported(&self, problem: &str) -> SignInError {
         let issuer = shown(&self.issuer);
         SignInError::Discovery(format!("the authorization server `{issuer}` {problem}"))

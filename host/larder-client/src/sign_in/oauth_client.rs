@@ -79,17 +79,18 @@ impl OauthClient {
         if let Some(url) = document.filter(|_| server.client_id_metadata_document_supported) {
             return Ok(Self::new(server, url, None, AuthMethod::None));
         }
-        let port = redirect.map_or(0, |redirect| redirect.port);
-        let previous = previous.filter(|previous| {
-            let is_usable = previous
-                .registered_port
-                .is_none_or(|registered| registered == port);
-            previous.issuer == server.issuer && is_usable
-        });
-        match previous {
+        let port = redirect_port(redirect);
+        match previous.filter(|previous| previous.is_usable(server, port)) {
             Some(previous) => Ok(previous.clone()),
             None => Self::register(http, server, redirect).await,
         }
+    }
+
+    fn is_usable(&self, server: &ServerMetadata, port: u16) -> bool {
+        let has_port = self
+            .registered_port
+            .is_none_or(|registered| registered == port);
+        self.issuer == server.issuer && has_port
     }
 
     /// Adds the credentials of the client to the parameters of a request.
@@ -103,15 +104,16 @@ impl OauthClient {
         if self.auth_method == AuthMethod::ClientSecretPost {
             form.append_pair("client_secret", secret);
         }
-        let basic = (self.auth_method == AuthMethod::ClientSecretBasic).then(|| {
-            let [id, secret] = [&self.id, secret].map(encode);
-            let credentials = STANDARD.encode_to_string(format!("{id}:{secret}"));
-            format!("Basic {credentials}")
-        });
+        let is_basic = self.auth_method == AuthMethod::ClientSecretBasic;
         AuthenticatedForm {
             body: form.finish(),
-            authorization: basic,
+            authorization: is_basic.then(|| self.basic_authorization(secret)),
         }
+    }
+
+    fn basic_authorization(&self, secret: &str) -> String {
+        let credentials = format!("{}:{}", encode(&self.id), encode(secret));
+        format!("Basic {}", STANDARD.encode_to_string(credentials))
     }
 
     pub(super) fn id(&self) -> &str {
@@ -150,15 +152,25 @@ impl OauthClient {
             return Err(response.refusal(url, "the registration of this program"));
         }
         let client: RegistrationResponse = response.json(url)?;
-        let method = match client.token_endpoint_auth_method.as_deref() {
-            Some(name) => AuthMethod::of_name(name),
-            None => Some(requested),
-        };
+        let method = client.auth_method(requested);
         let method = method.ok_or_else(|| AuthMethod::unsupported(server))?;
         Ok(Self {
-            registered_port: Some(redirect.map_or(0, |redirect| redirect.port)),
+            registered_port: Some(redirect_port(redirect)),
             ..Self::new(server, client.client_id, client.client_secret, method)
         })
+    }
+}
+
+fn redirect_port(redirect: Option<&RedirectListener>) -> u16 {
+    redirect.map_or(0, |redirect| redirect.port)
+}
+
+impl RegistrationResponse {
+    fn auth_method(&self, requested: AuthMethod) -> Option<AuthMethod> {
+        match self.token_endpoint_auth_method.as_deref() {
+            Some(name) => AuthMethod::of_name(name),
+            None => Some(requested),
+        }
     }
 }
 

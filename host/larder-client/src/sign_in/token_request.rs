@@ -41,13 +41,23 @@ impl TokenEndpoint<'_> {
         }
         let tokens = TokenResponse::parse(&response.body, MAX_LIFETIME);
         let tokens = tokens.map_err(|reason| SignInError::request(self.url, reason))?;
-        let renewal = tokens.lifetime.map(renewal_time);
-        Ok(Tokens {
-            access_token: tokens.access_token,
-            refresh_token: tokens.refresh_token,
-            renew_at: renewal.map(|time| seconds(SystemTime::now()).saturating_add(time.as_secs())),
-        })
+        Ok(Tokens::new(tokens))
     }
+}
+
+impl Tokens {
+    fn new(response: TokenResponse) -> Self {
+        Self {
+            access_token: response.access_token,
+            refresh_token: response.refresh_token,
+            renew_at: response.lifetime.map(renewal_second),
+        }
+    }
+}
+
+fn renewal_second(lifetime: Duration) -> u64 {
+    let now = seconds(SystemTime::now());
+    now.saturating_add(renewal_time(lifetime).as_secs())
 }
 
 /// Sends a form with the credentials of the client.

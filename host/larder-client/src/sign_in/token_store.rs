@@ -107,13 +107,8 @@ impl TokenStore {
     /// The name contains the host for people, and a digest because it must be unique.
     fn path(&self, server: &Url) -> PathBuf {
         let server = key(server);
-        let host = server.host_str().unwrap_or_default();
-        let host: String = host.chars().filter(|c| is_plain(*c)).take(100).collect();
-        let digest = Sha256::digest(server.as_str());
-        let digest: String = digest[..8]
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
+        let host = plain_host(&server);
+        let digest = short_digest(&server);
         self.folder.join(format!("{host}-{digest}.json"))
     }
 
@@ -141,6 +136,17 @@ fn key(server: &Url) -> Url {
     key.set_fragment(None);
     key.set_path(server.path().trim_end_matches('/'));
     key
+}
+
+fn plain_host(server: &Url) -> String {
+    let host = server.host_str().unwrap_or_default();
+    host.chars().filter(|c| is_plain(*c)).take(100).collect()
+}
+
+fn short_digest(server: &Url) -> String {
+    let digest = Sha256::digest(server.as_str());
+    let bytes = digest[..8].iter();
+    bytes.map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn is_plain(c: char) -> bool {

@@ -48,21 +48,24 @@ impl UrlPolicy {
     pub(super) fn parse(&self, text: &str) -> Result<Url, SignInError> {
         let bad = |reason| SignInError::url(text, reason);
         let url = Url::parse(text).map_err(|_| bad("it is not a URL"))?;
-        let is_secure = match url.scheme() {
-            "https" => true,
-            "http" => self.allows_http || (self.allows_local_http && is_this_machine(&url)),
-            _ => false,
-        };
-        if !is_secure {
+        if !self.is_secure(&url) {
             return Err(bad("it must begin with https://"));
         }
-        if !url.username().is_empty() || url.password().is_some() || url.fragment().is_some() {
+        if has_user(&url) || url.fragment().is_some() {
             return Err(bad("it must not contain a user or a fragment"));
         }
         if ip_of(&url).is_some_and(|address| !self.allows(address)) {
             return Err(bad(PRIVATE));
         }
         Ok(url)
+    }
+
+    fn is_secure(&self, url: &Url) -> bool {
+        match url.scheme() {
+            "https" => true,
+            "http" => self.allows_http || (self.allows_local_http && is_this_machine(url)),
+            _ => false,
+        }
     }
 
     /// Returns a resolver that refuses the addresses that this host must not have.
@@ -74,6 +77,14 @@ impl UrlPolicy {
     fn allows(&self, address: IpAddr) -> bool {
         !self.only_public || (self.is_public)(address)
     }
+
+    fn allows_all(&self, addresses: &[SocketAddr]) -> bool {
+        addresses.iter().all(|address| self.allows(address.ip()))
+    }
+}
+
+fn has_user(url: &Url) -> bool {
+    !url.username().is_empty() || url.password().is_some()
 }
 
 /// Resolves the names of one client. The name of a proxy is not checked, because the user configured the proxy.
@@ -95,11 +106,8 @@ async fn lookup(
     policy: Option<UrlPolicy>,
 ) -> Result<Addrs, Box<dyn Error + Send + Sync>> {
     let found: Vec<SocketAddr> = tokio::net::lookup_host((name, 0)).await?.collect();
-    if let Some(policy) = policy {
-        let mut addresses = found.iter().map(SocketAddr::ip);
-        if addresses.any(|address| !policy.allows(address)) {
-            return Err(PRIVATE.into());
-        }
+    if policy.is_some_and(|policy| !policy.allows_all(&found)) {
+        return Err(PRIVATE.into());
     }
     Ok(Box::new(found.into_iter()))
 }
