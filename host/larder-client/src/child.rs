@@ -23,12 +23,7 @@ impl Child {
             .kill_on_drop(true);
         let started = command.spawn();
         let mut child = started.map_err(|error| ClientError::NotStarted {
-            program: command
-                .as_std()
-                .get_program()
-                .to_string_lossy()
-                .escape_debug()
-                .to_string(),
+            program: program_name(&command),
             why: error.to_string(),
         })?;
         let input = child.stdout.take();
@@ -49,4 +44,9 @@ impl Child {
             _ = self.0.kill().await;
         }
     }
+}
+
+fn program_name(command: &Command) -> String {
+    let program = command.as_std().get_program().to_string_lossy();
+    program.escape_debug().to_string()
 }

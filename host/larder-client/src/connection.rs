@@ -112,11 +112,7 @@ impl Client {
             "argument": { "name": variable, "value": prefix },
         });
         if !arguments.is_empty() {
-            let arguments: Map<_, _> = arguments
-                .iter()
-                .map(|(name, value)| (name.clone(), json!(value)))
-                .collect();
-            params["context"] = json!({ "arguments": arguments });
+            params["context"] = json!({ "arguments": argument_map(arguments) });
         }
         let result: CompleteResult = self
             .send_request("completion/complete", params, None)
@@ -131,11 +127,12 @@ impl Client {
         search: &Search,
         cursor: Option<&str>,
     ) -> Result<Page<SearchResult>, ClientError> {
-        let mut params = json!(search);
-        if let Some(cursor) = cursor {
-            params["cursor"] = json!(cursor);
-        }
-        self.send_request("dev.larder/search", params, None).await
+        self.send_request(
+            "dev.larder/search",
+            with_cursor(json!(search), cursor),
+            None,
+        )
+        .await
     }
 
     /// Returns one page of the tools.
@@ -176,12 +173,12 @@ impl Client {
         uri: &str,
         cursor: Option<&str>,
     ) -> Result<Page<Resource>, ClientError> {
-        let mut params = json!({ "uri": uri });
-        if let Some(cursor) = cursor {
-            params["cursor"] = json!(cursor);
-        }
-        self.send_request("resources/directory/read", params, None)
-            .await
+        self.send_request(
+            "resources/directory/read",
+            with_cursor(json!({ "uri": uri }), cursor),
+            None,
+        )
+        .await
     }
 
     /// Returns the messages of a prompt.
@@ -190,16 +187,8 @@ impl Client {
         name: &str,
         arguments: &[(String, String)],
     ) -> Result<PromptResult, ClientError> {
-        let arguments: Map<_, _> = arguments
-            .iter()
-            .map(|(name, value)| (name.clone(), json!(value)))
-            .collect();
-        self.send_request(
-            "prompts/get",
-            json!({ "name": name, "arguments": arguments }),
-            Some(name),
-        )
-        .await
+        let params = json!({ "name": name, "arguments": argument_map(arguments) });
+        self.send_request("prompts/get", params, Some(name)).await
     }
 
     /// Calls any method by its name and deserializes the result.
@@ -288,8 +277,19 @@ fn page(filter: &Filter, cursor: Option<&str>) -> Value {
     if *filter != Filter::default() {
         params["_meta"] = json!(filter);
     }
+    with_cursor(params, cursor)
+}
+
+fn with_cursor(mut params: Value, cursor: Option<&str>) -> Value {
     if let Some(cursor) = cursor {
         params["cursor"] = json!(cursor);
     }
     params
+}
+
+fn argument_map(arguments: &[(String, String)]) -> Map<String, Value> {
+    let arguments = arguments.iter();
+    arguments
+        .map(|(name, value)| (name.clone(), json!(value)))
+        .collect()
 }

@@ -32,12 +32,7 @@ pub(super) async fn handshake(
                 });
             }
             Err(error) if requested.is_some() || !may_be_legacy(&error) => return Err(error),
-            Ok(false) if requested.is_some() => {
-                return Err(ClientError::NotMcp(format!(
-                    "it does not support {}",
-                    Revision::MODERN
-                )));
-            }
+            Ok(false) if requested.is_some() => return Err(not_modern()),
             Ok(false) | Err(_) => {}
         }
     }
@@ -55,6 +50,13 @@ struct DiscoverResult {
     supported_versions: Vec<String>,
 }
 
+impl DiscoverResult {
+    fn supports_modern(&self) -> bool {
+        let mut versions = self.supported_versions.iter();
+        versions.any(|version| version == Revision::MODERN.as_str())
+    }
+}
+
 async fn discover(transport: &mut Transport) -> Result<bool, ClientError> {
     let request = ClientMessage::request(1, Era::Modern, "server/discover", json!({}), None);
     let is_pipe = matches!(transport, Transport::Lines(_));
@@ -68,10 +70,11 @@ async fn discover(transport: &mut Transport) -> Result<bool, ClientError> {
         exchange.await
     };
     let discovered: DiscoverResult = answer?.result("server/discover")?;
-    Ok(discovered
-        .supported_versions
-        .iter()
-        .any(|version| version == Revision::MODERN.as_str()))
+    Ok(discovered.supports_modern())
+}
+
+fn not_modern() -> ClientError {
+    ClientError::NotMcp(format!("it does not support {}", Revision::MODERN))
 }
 
 fn may_be_legacy(error: &ClientError) -> bool {
@@ -103,11 +106,7 @@ async fn initialize(
         .exchange(&request, era, &mut ignore_message)
         .await?;
     let answer: InitializeResult = answer.result("initialize")?;
-    let offered = answer
-        .protocol_version
-        .parse()
-        .ok()
-        .filter(|offered: &Revision| !offered.is_modern());
+    let offered = legacy_revision(&answer.protocol_version);
     let era = match offered
         .filter(|offered| requested.is_none_or(|requested| requested == *offered))
     {
@@ -128,6 +127,11 @@ async fn initialize(
         )
         .await?;
     Ok(era)
+}
+
+fn legacy_revision(version: &str) -> Option<Revision> {
+    let revision: Revision = version.parse().ok()?;
+    (!revision.is_modern()).then_some(revision)
 }
 
 #[cfg(test)]

@@ -199,10 +199,7 @@ impl ListeningClient {
         let feed = match transport {
             Transport::Http(http) => {
                 let messages = http.open_stream(&request, era).await?;
-                Feed::Http {
-                    http: Box::new(http),
-                    messages: Box::new(messages),
-                }
+                Feed::http(http, messages)
             }
             Transport::Lines(mut lines) => {
                 lines.cancel_pending().await?;
@@ -210,17 +207,20 @@ impl ListeningClient {
                 Feed::Lines(lines)
             }
         };
-        let honoured = ListenTargets::default();
-        let mut listening = Self {
-            feed,
-            era,
-            listen_id: id,
-            last_id: id,
-            honoured,
-            early: VecDeque::new(),
-        };
+        let mut listening = Self::new(feed, era, id);
         listening.receive_acknowledgement().await?;
         Ok(listening)
+    }
+
+    fn new(feed: Feed, era: Era, last_id: u64) -> Self {
+        Self {
+            feed,
+            era,
+            listen_id: last_id,
+            last_id,
+            honoured: ListenTargets::default(),
+            early: VecDeque::new(),
+        }
     }
 
     async fn receive_acknowledgement(&mut self) -> Result<(), ClientError> {
@@ -240,19 +240,7 @@ impl ListeningClient {
                 "it does not acknowledge the subscriptions".into(),
             ));
         }
-        let honoured = &first.params["notifications"];
-        let uris = honoured["resourceSubscriptions"]
-            .as_array()
-            .map(Vec::as_slice)
-            .unwrap_or_default();
-        self.honoured = ListenTargets {
-            uris: uris
-                .iter()
-                .filter_map(Value::as_str)
-                .map(str::to_owned)
-                .collect(),
-            list: honoured["resourcesListChanged"].as_bool().unwrap_or(false),
-        };
+        self.honoured = ListenTargets::from_json(&first.params["notifications"]);
         Ok(())
     }
 
@@ -266,28 +254,15 @@ impl ListeningClient {
             // The stream is opened before the first subscription, so that no notification is lost.
             Transport::Http(http) => {
                 let messages = http.open_session_stream(era).await?;
-                Feed::Http {
-                    http: Box::new(http),
-                    messages: Box::new(messages),
-                }
+                Feed::http(http, messages)
             }
             Transport::Lines(mut lines) => {
                 lines.cancel_pending().await?;
                 Feed::Lines(lines)
             }
         };
-        let honoured = ListenTargets {
-            uris: Vec::new(),
-            list: targets.list,
-        };
-        let mut listening = Self {
-            feed,
-            era,
-            listen_id: last_id,
-            last_id,
-            honoured,
-            early: VecDeque::new(),
-        };
+        let mut listening = Self::new(feed, era, last_id);
+        listening.honoured.list = targets.list;
         for uri in &targets.uris {
             let params = Map::from_iter([("uri".to_owned(), json!(uri))]);
             let is_change = |one: &Notification| one.change(targets.list).is_some();
@@ -387,13 +362,40 @@ impl Notification {
     /// these changes are ignored unless `list` is set.
     fn change(&self, list: bool) -> Option<ResourceChange> {
         match &*self.method {
-            "notifications/resources/updated" => self.params["uri"]
-                .as_str()
-                .map(|uri| ResourceChange::Updated(uri.to_owned())),
+            "notifications/resources/updated" => self.update(),
             "notifications/resources/list_changed" => list.then_some(ResourceChange::ListChanged),
             _ => None,
         }
     }
+
+    fn update(&self) -> Option<ResourceChange> {
+        let uri = self.params["uri"].as_str()?;
+        Some(ResourceChange::Updated(uri.to_owned()))
+    }
+}
+
+impl Feed {
+    fn http(http: HttpTransport, messages: MessageStream) -> Self {
+        Self::Http {
+            http: Box::new(http),
+            messages: Box::new(messages),
+        }
+    }
+}
+
+impl ListenTargets {
+    fn from_json(targets: &Value) -> Self {
+        Self {
+            uris: texts(&targets["resourceSubscriptions"]),
+            list: targets["resourcesListChanged"].as_bool().unwrap_or(false),
+        }
+    }
+}
+
+fn texts(list: &Value) -> Vec<String> {
+    let items = list.as_array().into_iter().flatten();
+    let texts = items.filter_map(Value::as_str);
+    texts.map(str::to_owned).collect()
 }
 
 #[cfg(test)]

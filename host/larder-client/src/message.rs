@@ -51,12 +51,7 @@ impl<'a> ClientMessage<'a> {
         mut params: Value,
         name: Option<&'a str>,
     ) -> Self {
-        if let Some(mut metadata) = era.metadata() {
-            if let Value::Object(own) = params["_meta"].take() {
-                metadata.extend(own);
-            }
-            params["_meta"] = Value::Object(metadata);
-        }
+        add_meta(&mut params, era);
         let body =
             json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string();
         Self {
@@ -83,6 +78,16 @@ impl<'a> ClientMessage<'a> {
     /// The notification that cancels a request.
     pub(super) fn cancellation(id: u64) -> Self {
         Self::notification("notifications/cancelled", Some(json!({ "requestId": id })))
+    }
+}
+
+/// Adds the entries of `_meta` that each request needs.
+fn add_meta(params: &mut Value, era: Era) {
+    if let Some(mut metadata) = era.metadata() {
+        if let Value::Object(own) = params["_meta"].take() {
+            metadata.extend(own);
+        }
+        params["_meta"] = metadata.into();
     }
 }
 

@@ -159,13 +159,7 @@ impl<E: FnMut(Event) -> ControlFlow<()>> Watcher<'_, E> {
         self.missing_since = None;
         self.backoff = INITIAL_BACKOFF;
         let lists = honoured.list.then_some(ResourceChange::ListChanged);
-        let refused = self
-            .targets
-            .uris
-            .iter()
-            .filter(|uri| !honoured.uris.contains(uri))
-            .cloned()
-            .collect();
+        let refused = self.refused(&honoured);
         (self.on_event)(Event::Began { honoured, refused })?;
         let changed = changed
             .into_iter()
@@ -174,6 +168,14 @@ impl<E: FnMut(Event) -> ControlFlow<()>> Watcher<'_, E> {
         changed
             .filter(|_| !is_first)
             .try_for_each(|change| (self.on_event)(Event::Changed(change)))
+    }
+
+    fn refused(&self, honoured: &ListenTargets) -> Vec<String> {
+        let refused = self.targets.uris.iter();
+        refused
+            .filter(|uri| !honoured.uris.contains(uri))
+            .cloned()
+            .collect()
     }
 }
 
