@@ -10,7 +10,7 @@ use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use futures_util::StreamExt as _;
-use http::header::{ALLOW, CONTENT_TYPE, HeaderMap, HeaderName, ORIGIN};
+use http::header::{ALLOW, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN};
 use http::uri::Uri;
 use http::{Method, StatusCode};
 
@@ -73,20 +73,17 @@ pub(super) async fn require_same_origin(
     request: Request,
     next: Next,
 ) -> Response {
-    let is_guarded =
-        is_api(request.uri()) || !matches!(*request.method(), Method::GET | Method::HEAD);
+    let is_guarded = is_api(request.uri()) || !is_read(&request);
     if !is_guarded || is_same_origin(request.headers(), request.uri(), &admin.0.hosts) {
         return next.run(request).await;
     }
-    refuse(
-        &request,
-        Denial::forbidden("cross-site", "the request comes from another web page"),
-    )
+    let message = "the request comes from another web page";
+    refuse(&request, Denial::forbidden("cross-site", message))
 }
 
 /// Rejects methods that the path does not have. For the API, rejects only methods that no path of the API has.
 pub(super) async fn require_method(request: Request, next: Next) -> Response {
-    let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
+    let is_read = is_read(&request);
     let is_post = request.method() == Method::POST;
     let (is_allowed, allow, advice) = match request.uri().path() {
         reload::PATH | forget::PATH => (is_post, "POST", "use POST"),
@@ -100,11 +97,12 @@ pub(super) async fn require_method(request: Request, next: Next) -> Response {
     if is_allowed {
         return next.run(request).await;
     }
-    (
-        [(ALLOW, allow)],
-        text(StatusCode::METHOD_NOT_ALLOWED, advice.into()),
-    )
-        .into_response()
+    method_not_allowed(allow, advice)
+}
+
+fn method_not_allowed(allow: &'static str, advice: &str) -> Response {
+    let response = text(StatusCode::METHOD_NOT_ALLOWED, advice.into());
+    ([(ALLOW, allow)], response).into_response()
 }
 
 /// Rejects requests without a credential, if one is configured.
@@ -140,8 +138,9 @@ pub(super) async fn require_operator(
         Ok(operator) => operator,
         Err(denied) => return Denial::from(denied).json(&authentication.kinds()),
     };
-    let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
-    if !is_read && let Err(denied) = authentication.check_csrf(&operator, request.headers()) {
+    if !is_read(&request)
+        && let Err(denied) = authentication.check_csrf(&operator, request.headers())
+    {
         return Denial::from(denied).json(&authentication.kinds());
     }
     request.extensions_mut().insert(operator.clone());
@@ -179,9 +178,7 @@ pub(super) async fn require_approver(request: Request, next: Next) -> Response {
 
 /// Ends a stream when the credential ends.
 fn end_with_credential(response: Response, admin: &Admin, operator: Operator) -> Response {
-    let kind = response.headers().get(CONTENT_TYPE);
-    let is_stream = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"));
-    if !is_stream {
+    if !is_event_stream(&response) {
         return response;
     }
     let admin = admin.clone();
@@ -189,8 +186,17 @@ fn end_with_credential(response: Response, admin: &Admin, operator: Operator) ->
     response.map(|body| Body::from_stream(body.into_data_stream().take_until(Box::pin(end))))
 }
 
+fn is_event_stream(response: &Response) -> bool {
+    let kind = response.headers().get(CONTENT_TYPE);
+    kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"))
+}
+
 fn is_api(uri: &Uri) -> bool {
     uri.path().starts_with(API)
+}
+
+fn is_read(request: &Request) -> bool {
+    matches!(*request.method(), Method::GET | Method::HEAD)
 }
 
 fn refuse(request: &Request, denial: Denial) -> Response {
@@ -205,27 +211,34 @@ fn refuse(request: &Request, denial: Denial) -> Response {
 /// headers. Behind a proxy, the page has another origin than the server: then the origin is one of the configured
 /// `hosts`.
 fn is_same_origin(headers: &HeaderMap, uri: &Uri, hosts: &[String]) -> bool {
-    let is_own_site = headers
-        .get_all(FETCH_SITE)
-        .iter()
-        .all(|site| site == "same-origin" || site == "none");
-    let host = uri.authority().map(|authority| authority.as_str());
-    let host = host.or_else(|| headers.get(http::header::HOST)?.to_str().ok());
-    let is_own = |origin: &str| {
-        let authority = origin
-            .strip_prefix("http://")
-            .or_else(|| origin.strip_prefix("https://"));
-        authority.is_some_and(|authority| {
-            host.into_iter()
-                .chain(hosts.iter().map(String::as_str))
-                .any(|own| own.eq_ignore_ascii_case(authority))
-        })
+    let host = requested_host(headers, uri);
+    let is_own = |origin: &HeaderValue| {
+        origin_authority(origin).is_some_and(|authority| is_own_host(authority, host, hosts))
     };
-    is_own_site
-        && headers
-            .get_all(ORIGIN)
-            .iter()
-            .all(|origin| origin.to_str().is_ok_and(is_own))
+    is_from_own_site(headers) && headers.get_all(ORIGIN).iter().all(is_own)
+}
+
+fn is_from_own_site(headers: &HeaderMap) -> bool {
+    let mut sites = headers.get_all(FETCH_SITE).iter();
+    sites.all(|site| site == "same-origin" || site == "none")
+}
+
+fn requested_host<'a>(headers: &'a HeaderMap, uri: &'a Uri) -> Option<&'a str> {
+    let host = uri.authority().map(|authority| authority.as_str());
+    host.or_else(|| headers.get(HOST)?.to_str().ok())
+}
+
+fn origin_authority(origin: &HeaderValue) -> Option<&str> {
+    let origin = origin.to_str().ok()?;
+    origin
+        .strip_prefix("http://")
+        .or_else(|| origin.strip_prefix("https://"))
+}
+
+fn is_own_host(authority: &str, requested: Option<&str>, configured: &[String]) -> bool {
+    let configured = configured.iter().map(String::as_str);
+    let mut own = requested.into_iter().chain(configured);
+    own.any(|own| own.eq_ignore_ascii_case(authority))
 }
 
 #[cfg(test)]

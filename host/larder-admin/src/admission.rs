@@ -87,12 +87,12 @@ pub(super) async fn read_body(request: Request, next: Next) -> Response {
     match timeout(BODY_TIMEOUT, whole).await {
         Ok(Ok(body)) => next.run(Request::from_parts(parts, Body::from(body))).await,
         Ok(Err(rejection)) => rejection.into_response(),
-        Err(_) => {
-            let message = format!(
-                "the body did not arrive within {} s",
-                BODY_TIMEOUT.as_secs()
-            );
-            Denial::new(StatusCode::REQUEST_TIMEOUT, "timeout", message).json(&[])
-        }
+        Err(_) => body_timeout().json(&[]),
     }
+}
+
+fn body_timeout() -> Denial {
+    let seconds = BODY_TIMEOUT.as_secs();
+    let message = format!("the body did not arrive within {seconds} s");
+    Denial::new(StatusCode::REQUEST_TIMEOUT, "timeout", message)
 }

@@ -18,6 +18,7 @@ pub(crate) use self::attempts::TooManyAttempts;
 use self::sessions::Sessions;
 pub(crate) use self::sessions::{LIFETIME, NewSession};
 use super::operator::{Credential, EndpointCredentials, Operator, PageSession, TokenError};
+use super::request_headers::header_texts;
 use larder_model::name::Digest;
 use larder_model::resource::Caller;
 use larder_runtime::connection_slots::Source;
@@ -57,6 +58,13 @@ pub(crate) struct Head<'a> {
     pub(crate) peer: Option<IpAddr>,
     pub(crate) uri: &'a Uri,
     pub(crate) headers: &'a HeaderMap,
+}
+
+impl Head<'_> {
+    fn has_local_peer(self) -> bool {
+        self.peer
+            .is_none_or(|peer| peer.to_canonical().is_loopback())
+    }
 }
 
 /// Authenticates requests.
@@ -104,58 +112,34 @@ impl Authentication {
 
     /// Returns the sender of a request with a credential in the `Authorization` header.
     pub(crate) async fn by_header(&self, head: Head<'_>) -> Result<Operator, AuthenticationError> {
-        let mut values = head.headers.get_all(AUTHORIZATION).iter();
-        let value = match (values.next(), values.next()) {
-            (None, _) => return Err(AuthenticationError::NoCredential),
-            (Some(value), None) => value.to_str().ok(),
-            (Some(_), Some(_)) => None,
-        };
-        let bearer = value.and_then(|value| value.split_once(' '));
-        let bearer = bearer.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
-        let Some((_, token)) = bearer else {
-            return Err(AuthenticationError::Invalid(
-                "send the token as `Authorization: Bearer …`".into(),
-            ));
-        };
-        let credential = self.verify(token.trim(), head.peer).await?;
-        Ok(Operator {
-            credential,
-            peer: head.peer,
-            session: None,
-        })
+        let token = sent_token(head.headers)?;
+        let credential = self.verify(token, head.peer).await?;
+        Ok(Operator::new(credential, head.peer, None))
     }
 
     /// Returns the sender of a request to the API.
     pub(crate) async fn operator(&self, head: Head<'_>) -> Result<Operator, AuthenticationError> {
         if !self.requires_credential() {
-            let credential = Credential::Loopback;
-            let peer = head.peer;
-            return if self.is_of_this_machine(head) {
-                Ok(Operator {
-                    credential,
-                    peer,
-                    session: None,
-                })
-            } else {
-                Err(AuthenticationError::NotLocal)
-            };
+            let operator = self.local_operator(head);
+            return operator.ok_or(AuthenticationError::NotLocal);
         }
         if head.headers.contains_key(AUTHORIZATION) {
             return self.by_header(head).await;
         }
-        let found = self
-            .session(head.headers)
-            .ok_or(AuthenticationError::NoCredential)?;
-        let operator = Operator {
-            credential: found.1,
-            peer: head.peer,
-            session: Some(found.0),
-        };
-        if operator.is_current() {
-            Ok(operator)
-        } else {
-            Err(AuthenticationError::NoCredential)
-        }
+        let operator = self.operator_of_session(head);
+        operator
+            .filter(Operator::is_current)
+            .ok_or(AuthenticationError::NoCredential)
+    }
+
+    fn local_operator(&self, head: Head<'_>) -> Option<Operator> {
+        self.is_of_this_machine(head)
+            .then(|| Operator::new(Credential::Loopback, head.peer, None))
+    }
+
+    fn operator_of_session(&self, head: Head<'_>) -> Option<Operator> {
+        let (session, credential) = self.session(head.headers)?;
+        Some(Operator::new(credential, head.peer, Some(session)))
     }
 
     /// Checks a token.
@@ -166,11 +150,7 @@ impl Authentication {
     ) -> Result<Credential, AuthenticationError> {
         let client = peer.map_or(Source::UNIX_SOCKET, Source::from);
         let is_issued = self.scope.is_some() && token.contains('.');
-        let is_own = || {
-            let given = Digest::of(token.as_bytes());
-            self.token
-                .is_some_and(|own| bool::from(own.bytes().ct_eq(given.bytes())))
-        };
+        let is_own = || self.is_own(token);
         // A token of the issuer counts as an attempt only after its verification, which takes time.
         match self
             .attempts
@@ -192,6 +172,11 @@ impl Authentication {
         verified
     }
 
+    fn is_own(&self, token: &str) -> bool {
+        let given = Digest::of(token.as_bytes());
+        self.token.is_some_and(|own| is_equal(&own, &given))
+    }
+
     async fn verify_issued(&self, token: &str) -> Result<Credential, AuthenticationError> {
         let scope = self
             .scope
@@ -209,9 +194,7 @@ impl Authentication {
     /// rebinding), and no proxy.
     fn is_of_this_machine(&self, head: Head<'_>) -> bool {
         self.is_local
-            && head
-                .peer
-                .is_none_or(|peer| peer.to_canonical().is_loopback())
+            && head.has_local_peer()
             && self
                 .loopback_hosts
                 .check_host(head.uri, head.headers)
@@ -221,16 +204,7 @@ impl Authentication {
 
     fn session(&self, headers: &HeaderMap) -> Option<(PageSession, Credential)> {
         let now = SystemTime::now();
-        // Servers on other ports of this host can set a cookie of the same name.
-        let values = headers
-            .get_all(COOKIE)
-            .iter()
-            .filter_map(|value| value.to_str().ok());
-        let mut pairs = values.flat_map(|value| value.split(';')).map(str::trim);
-        pairs.find_map(|pair| {
-            let id = pair.strip_prefix(COOKIE_NAME)?.strip_prefix('=')?;
-            self.sessions.find(id, now)
-        })
+        session_ids(headers).find_map(|id| self.sessions.find(id, now))
     }
 
     /// Checks the secret of the session if a cookie authenticates the request.
@@ -239,18 +213,9 @@ impl Authentication {
         operator: &Operator,
         headers: &HeaderMap,
     ) -> Result<(), AuthenticationError> {
-        let Some(session) = &operator.session else {
-            return Ok(());
-        };
-        let given = headers
-            .get(CSRF_HEADER)
-            .map(|value| Digest::of(value.as_bytes()));
-        let is_right =
-            given.is_some_and(|given| bool::from(session.csrf.bytes().ct_eq(given.bytes())));
-        if is_right {
-            Ok(())
-        } else {
-            Err(AuthenticationError::BadCsrf)
+        match &operator.session {
+            Some(session) if !has_secret(headers, session) => Err(AuthenticationError::BadCsrf),
+            _ => Ok(()),
         }
     }
 
@@ -259,10 +224,7 @@ impl Authentication {
         &self,
         credential: Credential,
     ) -> Result<NewSession, getrandom::Error> {
-        let limit = match &credential {
-            Credential::Issued(token) => Some(token.expires()),
-            Credential::Token | Credential::Loopback => None,
-        };
+        let limit = credential.expires();
         self.sessions.open(credential, limit)
     }
 
@@ -290,6 +252,44 @@ impl Authentication {
     pub(crate) fn may_read(&self, operator: &Operator) -> bool {
         operator.may_approve() || self.anonymous_caller().is_some()
     }
+}
+
+/// Returns the token in the `Authorization` header.
+fn sent_token(headers: &HeaderMap) -> Result<&str, AuthenticationError> {
+    let mut values = headers.get_all(AUTHORIZATION).iter();
+    let value = match (values.next(), values.next()) {
+        (None, _) => return Err(AuthenticationError::NoCredential),
+        (Some(value), None) => value.to_str().ok(),
+        (Some(_), Some(_)) => None,
+    };
+    value.and_then(bearer_token).ok_or_else(no_bearer_token)
+}
+
+fn bearer_token(value: &str) -> Option<&str> {
+    let (scheme, token) = value.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}
+
+fn no_bearer_token() -> AuthenticationError {
+    AuthenticationError::Invalid("send the token as `Authorization: Bearer …`".into())
+}
+
+/// Compares digests in constant time.
+fn is_equal(own: &Digest, given: &Digest) -> bool {
+    own.bytes().ct_eq(given.bytes()).into()
+}
+
+/// Returns the ids in all cookies of a session. Servers on other ports of this host can set a cookie of the same name.
+fn session_ids(headers: &HeaderMap) -> impl Iterator<Item = &str> {
+    let values = header_texts(headers, &COOKIE);
+    let pairs = values.flat_map(|value| value.split(';'));
+    pairs.filter_map(|pair| pair.trim().strip_prefix(COOKIE_NAME)?.strip_prefix('='))
+}
+
+fn has_secret(headers: &HeaderMap, session: &PageSession) -> bool {
+    let given = headers.get(CSRF_HEADER);
+    let given = given.map(|value| Digest::of(value.as_bytes()));
+    given.is_some_and(|given| is_equal(&session.csrf, &given))
 }
 
 /// Whether a proxy adds this header. No list of names is complete, so whole families of names count.

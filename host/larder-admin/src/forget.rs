@@ -2,11 +2,10 @@
 
 use axum::extract::{Query, State};
 use axum::response::Response;
-use http::StatusCode;
 use serde::{Deserialize, Serialize};
 
 use super::Admin;
-use super::response::{json, text};
+use super::response::{json, report_status, token_required};
 use larder_core::audit::AuditEvent;
 use larder_model::name::{ProviderName, TeamName};
 use larder_runtime::history::{Event, EventKind};
@@ -42,21 +41,21 @@ pub struct ForgetReport {
 /// address that only this machine can reach.
 pub(super) async fn post(State(admin): State<Admin>, Query(query): Query<ForgetQuery>) -> Response {
     if !admin.0.may_reload {
-        let message =
-            "other machines can reach this address, so `admin.token` has to be configured for this";
-        return text(StatusCode::FORBIDDEN, message.into());
+        return token_required();
     }
     let forgotten = admin.forget(&query).await;
-    let forgotten = forgotten.unwrap_or_else(|error| ForgetReport {
-        error: Some(error),
-        ..ForgetReport::default()
-    });
-    let status = if forgotten.ok {
-        StatusCode::OK
-    } else {
-        StatusCode::UNPROCESSABLE_ENTITY
-    };
-    json(status, &forgotten)
+    let report = forgotten.unwrap_or_else(ForgetReport::failed);
+    json(report_status(report.ok), &report)
+}
+
+impl ForgetReport {
+    fn failed(error: String) -> Self {
+        let error = Some(error);
+        Self {
+            error,
+            ..Self::default()
+        }
+    }
 }
 
 impl Admin {
@@ -76,21 +75,16 @@ impl Admin {
     }
 
     async fn forget(&self, query: &ForgetQuery) -> Result<ForgetReport, String> {
-        let sources = &self.0.sources;
-        let stored = {
-            let teams = sources.teams.borrow();
-            let team = teams
-                .iter()
-                .find(|team| team.catalog.team().as_str() == query.team);
-            team.map(|team| (team.key_value.clone(), team.index.clone()))
-        };
-        let (store, index) = stored.ok_or_else(|| format!("there is no team {:?}", query.team))?;
+        let unknown = || format!("there is no team {:?}", query.team);
+        let team = self.team(&query.team).ok_or_else(unknown)?;
         let provider = ProviderName::parse(&query.provider).map_err(|error| error.to_string())?;
-        let usage = store
+        let usage = team
+            .key_value
             .forget(&provider)
             .await
             .map_err(|error| error.to_string())?;
-        let indexed = index
+        let indexed = team
+            .index
             .forget(&provider)
             .await
             .map_err(|error| error.to_string())?;

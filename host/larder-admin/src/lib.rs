@@ -15,6 +15,7 @@ mod metrics;
 mod operator;
 mod page;
 mod reload;
+mod request_headers;
 mod response;
 mod routes;
 mod security_headers;
@@ -193,9 +194,6 @@ impl Admin {
     /// Creates the service without a listener. Its tasks run in a separate drain, so that the service can still report
     /// while the other parts of the server stop.
     pub fn new(config: &Config, sources: Sources, drain: Drain) -> Self {
-        let host_policy = HostPolicy::new(&config.hosts, &[])
-            .with_addresses()
-            .with_own_origins();
         let is_local = config.listen.as_ref().is_none_or(ListenAddress::is_local);
         let token = config.token;
         let scope = config.scope.clone();
@@ -203,7 +201,7 @@ impl Admin {
             Authentication::new(token, scope, is_local, sources.credentials.clone());
         let may_reload = is_local || authentication.requires_credential();
         Self(Arc::new_cyclic(|this| Inner {
-            host_policy,
+            host_policy: host_policy(&config.hosts),
             hosts: config.hosts.clone(),
             authentication,
             trusted_proxies: config.trusted_proxies.clone(),
@@ -265,6 +263,15 @@ impl Admin {
         self.0.sources.started.borrow().clone()
     }
 
+    /// The team with this name; none if there is no such team.
+    fn team(&self, name: &str) -> Option<TeamView> {
+        let teams = self.0.sources.teams.borrow();
+        let mut teams = teams.iter();
+        teams
+            .find(|team| team.catalog.team().as_str() == name)
+            .cloned()
+    }
+
     /// Keeps the history of the last hour.
     async fn sample_metrics(self) {
         let Sources {
@@ -292,14 +299,7 @@ impl Admin {
             request.extensions_mut().insert(connection.clone());
             router.call(request)
         });
-        // `axum::serve` has no timeouts. Each connection has one request, so that idle connections do not use up the
-        // limit.
-        let connection = http1::Builder::new()
-            .timer(TokioTimer::new())
-            .header_read_timeout(HEAD_TIMEOUT)
-            .max_header_size(MAX_HEAD)
-            .keep_alive(false)
-            .serve_connection(TokioIo::new(stream), service);
+        let connection = http_server().serve_connection(TokioIo::new(stream), service);
         let mut connection = std::pin::pin!(connection);
         let serving = async {
             tokio::select! {
@@ -324,4 +324,21 @@ impl Admin {
             tracing::debug!(%error, "a connection to the admin address failed");
         }
     }
+}
+
+fn host_policy(hosts: &[String]) -> HostPolicy {
+    HostPolicy::new(hosts, &[])
+        .with_addresses()
+        .with_own_origins()
+}
+
+/// `axum::serve` has no timeouts. Each connection has one request, so that idle connections do not use up the limit.
+fn http_server() -> http1::Builder {
+    let mut server = http1::Builder::new();
+    server
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIMEOUT)
+        .max_header_size(MAX_HEAD)
+        .keep_alive(false);
+    server
 }

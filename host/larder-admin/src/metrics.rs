@@ -13,25 +13,18 @@ use http::header::{
 };
 use tokio::sync::watch;
 
+use super::request_headers::header_texts;
 use super::response::text;
 use super::{Admin, Inner, Sources, TeamView};
-use larder_core::catalog::Reader;
+use larder_core::catalog::{Offer, Reader};
 use larder_core::search_index::ProviderProgress;
 use larder_model::name::ProviderName;
 use larder_runtime::metrics::{ComputedFamily, Registry, TextFormat};
 
 pub(super) async fn get(State(admin): State<Admin>, headers: HeaderMap) -> Response {
-    let format = if accepts_open_metrics(&headers) {
-        TextFormat::OpenMetrics
-    } else {
-        TextFormat::Prometheus
-    };
-    match admin
-        .0
-        .sources
-        .metrics
-        .encode(format, Some(&admin.0.catalog_metrics))
-    {
+    let format = requested_format(&headers);
+    let metrics = &admin.0.sources.metrics;
+    match metrics.encode(format, Some(&admin.0.catalog_metrics)) {
         Ok(text) => response(format, text, &headers),
         Err(error) => text(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()),
     }
@@ -57,6 +50,14 @@ fn gzip(text: &[u8]) -> io::Result<Vec<u8>> {
     encoder.finish()
 }
 
+fn requested_format(headers: &HeaderMap) -> TextFormat {
+    if accepts_open_metrics(headers) {
+        TextFormat::OpenMetrics
+    } else {
+        TextFormat::Prometheus
+    }
+}
+
 /// Whether the client requests OpenMetrics, as Prometheus does.
 fn accepts_open_metrics(headers: &HeaderMap) -> bool {
     accepts(headers, &ACCEPT, TextFormat::OPEN_METRICS)
@@ -65,18 +66,18 @@ fn accepts_open_metrics(headers: &HeaderMap) -> bool {
 /// Whether a header names this value, with a weight other than 0. `*` and `*/*` do not count: they are sent by browsers,
 /// and by clients that expect the older format.
 fn accepts(headers: &HeaderMap, header: &HeaderName, wanted: &str) -> bool {
-    let values = headers
-        .get_all(header)
-        .iter()
-        .filter_map(|value| value.to_str().ok());
-    values.flat_map(|value| value.split(',')).any(|range| {
-        let mut parts = range.split(';').map(str::trim);
-        let is_wanted = parts
-            .next()
-            .is_some_and(|value| value.eq_ignore_ascii_case(wanted));
-        let weight = parts.find_map(|parameter| parameter.strip_prefix("q=")?.parse::<f32>().ok());
-        is_wanted && weight != Some(0.0)
-    })
+    header_texts(headers, header)
+        .flat_map(|value| value.split(','))
+        .any(|range| is_accepted(range, wanted))
+}
+
+fn is_accepted(range: &str, wanted: &str) -> bool {
+    let mut parts = range.split(';').map(str::trim);
+    let is_wanted = parts
+        .next()
+        .is_some_and(|value| value.eq_ignore_ascii_case(wanted));
+    let weight = parts.find_map(|parameter| parameter.strip_prefix("q=")?.parse::<f32>().ok());
+    is_wanted && weight != Some(0.0)
 }
 
 /// Returns the metrics of the catalogs and of the state of the server.
@@ -211,11 +212,12 @@ fn open_circuits(team: &TeamView) -> Vec<(ProviderName, u64)> {
     let catalog = team.catalog.snapshot();
     let offers = catalog.offers().iter();
     offers
-        .map(|offer| {
-            let is_open = offer.provider.circuits().calls_open_for.is_some();
-            (offer.name().clone(), is_open.into())
-        })
+        .map(|offer| (offer.name().clone(), has_open_circuit(offer).into()))
         .collect()
+}
+
+fn has_open_circuit(offer: &Offer) -> bool {
+    offer.provider.circuits().calls_open_for.is_some()
 }
 
 #[cfg(test)]

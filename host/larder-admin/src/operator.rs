@@ -108,7 +108,8 @@ impl Credential {
         }
     }
 
-    fn expires(&self) -> Option<SystemTime> {
+    /// When the credential ends; none if it does not end.
+    pub(crate) fn expires(&self) -> Option<SystemTime> {
         match self {
             Self::Loopback | Self::Token => None,
             Self::Issued(token) => Some(token.expires()),
@@ -117,6 +118,18 @@ impl Credential {
 }
 
 impl Operator {
+    pub(crate) fn new(
+        credential: Credential,
+        peer: Option<IpAddr>,
+        session: Option<PageSession>,
+    ) -> Self {
+        Self {
+            credential,
+            peer,
+            session,
+        }
+    }
+
     /// The subject of the credential, or the key of the token.
     pub(crate) fn subject(&self) -> &str {
         match &self.credential {

@@ -9,6 +9,7 @@ use axum::response::{IntoResponse as _, Response};
 use http::StatusCode;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderMap, HeaderValue, IF_NONE_MATCH};
 
+use super::request_headers::header_texts;
 use super::response::text;
 use larder_model::name::Digest;
 
@@ -69,10 +70,7 @@ pub(super) async fn asset(Path(path): Path<String>, headers: HeaderMap) -> Respo
 
 fn response(path: &str, headers: &HeaderMap) -> Response {
     let Some(asset) = ASSETS_BY_PATH.get(path) else {
-        return text(
-            StatusCode::NOT_FOUND,
-            "the page has no such file: open `/`".into(),
-        );
+        return unknown_file();
     };
     let common = [(CACHE_CONTROL, REVALIDATE), (ETAG, asset.etag.clone())];
     if is_known(&asset.etag, headers) {
@@ -82,12 +80,14 @@ fn response(path: &str, headers: &HeaderMap) -> Response {
     }
 }
 
+fn unknown_file() -> Response {
+    let message = "the page has no such file: open `/`";
+    text(StatusCode::NOT_FOUND, message.into())
+}
+
 /// Whether the browser has this version of the file.
 fn is_known(etag: &HeaderValue, headers: &HeaderMap) -> bool {
-    let known = headers
-        .get_all(IF_NONE_MATCH)
-        .iter()
-        .filter_map(|value| value.to_str().ok());
+    let known = header_texts(headers, &IF_NONE_MATCH);
     let mut tags = known
         .flat_map(|value| value.split(','))
         .map(|tag| tag.trim().trim_start_matches("W/"));

@@ -6,10 +6,9 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::response::Response;
 use futures_util::future::BoxFuture;
-use http::StatusCode;
 use serde::{Deserialize, Serialize};
 
-use super::response::{json, text};
+use super::response::{json, report_status, token_required};
 use super::{Admin, STARTING};
 
 /// The path.
@@ -49,21 +48,21 @@ impl fmt::Debug for ReloadTrigger {
 /// machine can reach, is required because each reload costs CPU time.
 pub(super) async fn post(State(admin): State<Admin>) -> Response {
     if !admin.0.may_reload {
-        let message =
-            "other machines can reach this address, so `admin.token` has to be configured for this";
-        return text(StatusCode::FORBIDDEN, message.into());
+        return token_required();
     }
-    let reloaded = match admin.started() {
+    let report = match admin.started() {
         Some(started) => (started.reload.0)().await,
-        None => ReloadReport {
-            errors: vec![STARTING.into()],
-            ..ReloadReport::default()
-        },
+        None => ReloadReport::failed(STARTING),
     };
-    let status = if reloaded.ok {
-        StatusCode::OK
-    } else {
-        StatusCode::UNPROCESSABLE_ENTITY
-    };
-    json(status, &reloaded)
+    json(report_status(report.ok), &report)
+}
+
+impl ReloadReport {
+    fn failed(error: &str) -> Self {
+        let errors = vec![error.to_owned()];
+        Self {
+            errors,
+            ..Self::default()
+        }
+    }
 }

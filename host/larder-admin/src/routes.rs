@@ -117,34 +117,14 @@ impl Admin {
 
     /// Returns the reasons why the server is not ready, and all other problems.
     pub(super) fn problems(&self) -> (Vec<String>, Vec<String>) {
-        let Sources {
-            teams,
-            health,
-            server_drain,
-            issuer,
-            ..
-        } = &self.0.sources;
-        let serves_nothing = || {
-            teams
-                .borrow()
-                .iter()
-                .all(|team| team.catalog.snapshot().offers().is_empty())
-        };
+        let Sources { health, issuer, .. } = &self.0.sources;
         let problems = health
             .problems()
             .into_iter()
             .filter(|problem| problem.impact != Impact::Notice);
         let (reasons, others): (Vec<_>, Vec<_>) =
-            problems.partition(|problem| match problem.impact {
-                Impact::AllTeams => true,
-                Impact::OneTeam => serves_nothing(),
-                Impact::OperatorOnly | Impact::Notice => false,
-            });
-        let stopping = server_drain
-            .is_stopping()
-            .then(|| "the server is stopping".to_owned());
-        let messages =
-            |problems: Vec<HealthProblem>| problems.into_iter().map(|problem| problem.message);
+            problems.partition(|problem| self.prevents_readiness(problem));
+        let stopping = self.stopping_message();
         let mut reasons: Vec<_> = stopping.into_iter().chain(messages(reasons)).collect();
         let mut others: Vec<_> = messages(others).collect();
         match issuer().and_then(|issuer| issuer.problem()) {
@@ -154,4 +134,30 @@ impl Admin {
         }
         (reasons, others)
     }
+
+    fn prevents_readiness(&self, problem: &HealthProblem) -> bool {
+        match problem.impact {
+            Impact::AllTeams => true,
+            Impact::OneTeam => self.serves_nothing(),
+            Impact::OperatorOnly | Impact::Notice => false,
+        }
+    }
+
+    fn serves_nothing(&self) -> bool {
+        let teams = self.0.sources.teams.borrow();
+        teams
+            .iter()
+            .all(|team| team.catalog.snapshot().offers().is_empty())
+    }
+
+    fn stopping_message(&self) -> Option<String> {
+        let drain = &self.0.sources.server_drain;
+        drain
+            .is_stopping()
+            .then(|| "the server is stopping".to_owned())
+    }
+}
+
+fn messages(problems: Vec<HealthProblem>) -> impl Iterator<Item = String> {
+    problems.into_iter().map(|problem| problem.message)
 }

@@ -324,12 +324,14 @@ impl Team {
 impl DeniedRequest {
     fn all(reports: &[ComponentReport]) -> Vec<Self> {
         let denied = reports.iter().filter(|report| !report.denied.is_empty());
-        denied
-            .map(|report| Self {
-                provider: report.name.clone(),
-                lines: report.denied.clone(),
-            })
-            .collect()
+        denied.map(Self::of).collect()
+    }
+
+    fn of(report: &ComponentReport) -> Self {
+        Self {
+            provider: report.name.clone(),
+            lines: report.denied.clone(),
+        }
     }
 }
 
@@ -415,11 +417,7 @@ fn dir(dir: &Dir) -> String {
 
 fn host(rule: &HostRule) -> String {
     let port = rule.port.map(|port| format!(":{port}")).unwrap_or_default();
-    let methods = match &rule.methods {
-        None => "GET,HEAD".to_owned(),
-        Some(all) if all.is_empty() => "*".to_owned(),
-        Some(some) => some.join(","),
-    };
+    let methods = methods(rule);
     let private = if rule.private { " (private)" } else { "" };
     let auth = rule.auth.as_ref().map(|auth| format!(", {auth}"));
     format!(
@@ -428,6 +426,14 @@ fn host(rule: &HostRule) -> String {
         rule.host,
         auth.unwrap_or_default()
     )
+}
+
+fn methods(rule: &HostRule) -> String {
+    match &rule.methods {
+        None => "GET,HEAD".to_owned(),
+        Some(all) if all.is_empty() => "*".to_owned(),
+        Some(some) => some.join(","),
+    }
 }
 
 fn tcp(rule: &TcpRule) -> String {

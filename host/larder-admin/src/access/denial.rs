@@ -1,12 +1,12 @@
 //! The responses to denied requests.
 
-use axum::response::{IntoResponse as _, Response};
+use axum::response::Response;
 use http::StatusCode;
-use http::header::{HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::header::{HeaderValue, WWW_AUTHENTICATE};
 use serde_json::json;
 
 use crate::authentication::{AuthenticationError, CSRF_HEADER, TooManyAttempts};
-use crate::response::{json, text};
+use crate::response::{json, text, with_retry};
 
 /// Why a request is denied: a code for programs and a message for people.
 pub(crate) struct Denial {
@@ -50,47 +50,46 @@ impl Denial {
     }
 
     fn with_headers(self, mut response: Response) -> Response {
-        let headers = response.headers_mut();
         if self.status == StatusCode::UNAUTHORIZED {
-            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            let bearer = HeaderValue::from_static("Bearer");
+            response.headers_mut().insert(WWW_AUTHENTICATE, bearer);
         }
-        if let Some(seconds) = self.retry {
-            headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+        match self.retry {
+            Some(seconds) => with_retry(response, seconds),
+            None => response,
         }
-        response.into_response()
+    }
+
+    fn unauthorized(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, "unauthorized", message)
+    }
+
+    fn with_retry(self, seconds: u64) -> Self {
+        let retry = Some(seconds);
+        Self { retry, ..self }
     }
 }
 
 impl From<AuthenticationError> for Denial {
     fn from(denied: AuthenticationError) -> Self {
-        let unauthorized = |message: String| Self {
-            status: StatusCode::UNAUTHORIZED,
-            code: "unauthorized",
-            message,
-            retry: None,
-        };
         match denied {
-            AuthenticationError::NoCredential => unauthorized(
-                "send the token for `admin.token` as `Authorization: Bearer …`, or log in".into(),
+            AuthenticationError::NoCredential => Self::unauthorized(
+                "send the token for `admin.token` as `Authorization: Bearer …`, or log in",
             ),
-            AuthenticationError::Invalid(why) => unauthorized(why),
+            AuthenticationError::Invalid(why) => Self::unauthorized(why),
             AuthenticationError::MissingScope(scope) => Self::forbidden(
                 "forbidden",
                 format!("the token does not have the scope `{scope}` (`admin.scope`)"),
             ),
-            AuthenticationError::Unavailable(message) => Self {
-                status: StatusCode::SERVICE_UNAVAILABLE,
-                code: "unavailable",
-                message,
-                retry: Some(10),
-            },
-            AuthenticationError::TooManyAttempts(TooManyAttempts(wait)) => Self {
-                status: StatusCode::TOO_MANY_REQUESTS,
-                code: "too-many-attempts",
-                message: "too many wrong tokens were sent from this address: try again later"
-                    .into(),
-                retry: Some(wait.as_secs() + 1),
-            },
+            AuthenticationError::Unavailable(message) => {
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", message).with_retry(10)
+            }
+            AuthenticationError::TooManyAttempts(TooManyAttempts(wait)) => Self::new(
+                StatusCode::TOO_MANY_REQUESTS,
+                "too-many-attempts",
+                "too many wrong tokens were sent from this address: try again later",
+            )
+            .with_retry(wait.as_secs() + 1),
             AuthenticationError::NotLocal => Self::forbidden(
                 "forbidden",
                 "without `admin.token` or `admin.scope`, this is only for requests of this machine to a loopback address",

@@ -35,10 +35,7 @@ impl Attempts {
         // The value is the time at which all attempts of the client are available again.
         let full_at = table.get(&client).copied().unwrap_or(now).max(now);
         let after = full_at + REFILL;
-        if let Some(wait) = after
-            .checked_duration_since(now + REFILL * BURST)
-            .filter(|wait| !wait.is_zero())
-        {
+        if let Some(wait) = wait_time(after, now) {
             return Err(TooManyAttempts(wait));
         }
         let is_valid = is_valid();
@@ -52,6 +49,12 @@ impl Attempts {
     fn table(&self) -> MutexGuard<'_, HashMap<Source, Instant>> {
         self.0.lock()
     }
+}
+
+/// Returns how long a client must wait for an attempt after which all attempts are available again at `full_at`.
+fn wait_time(full_at: Instant, now: Instant) -> Option<Duration> {
+    let wait = full_at.checked_duration_since(now + REFILL * BURST);
+    wait.filter(|wait| !wait.is_zero())
 }
 
 /// Removes clients whose attempts are all available again. If there are none, removes all clients: an attacker with

@@ -17,7 +17,9 @@ const ID_BYTES: usize = 32;
 
 /// All sessions, by the digest of their id. The data in the memory of the server cannot be used to open a session.
 #[derive(Default)]
-pub(super) struct Sessions(Mutex<HashMap<Digest, (PageSession, Credential)>>);
+pub(super) struct Sessions(Mutex<SessionTable>);
+
+type SessionTable = HashMap<Digest, (PageSession, Credential)>;
 
 /// The secrets of a new session. Only its client has them.
 pub(crate) struct NewSession {
@@ -66,21 +68,26 @@ impl Sessions {
         self.table().remove(&session.id);
     }
 
-    fn table(&self) -> MutexGuard<'_, HashMap<Digest, (PageSession, Credential)>> {
+    fn table(&self) -> MutexGuard<'_, SessionTable> {
         self.0.lock()
     }
 }
 
-fn make_room(table: &mut HashMap<Digest, (PageSession, Credential)>, now: SystemTime) {
+fn make_room(table: &mut SessionTable, now: SystemTime) {
     if table.len() >= MAX_SESSIONS {
         table.retain(|_, (session, _)| now < session.expires);
     }
     if table.len() >= MAX_SESSIONS {
-        let first = table
-            .values()
-            .min_by_key(|(session, _)| session.expires)
-            .map(|(session, _)| session.id);
-        first.map(|id| table.remove(&id));
+        remove_first(table);
+    }
+}
+
+/// Removes the session that ends first.
+fn remove_first(table: &mut SessionTable) {
+    let sessions = table.values().map(|(session, _)| session);
+    let first = sessions.min_by_key(|session| session.expires);
+    if let Some(id) = first.map(|session| session.id) {
+        table.remove(&id);
     }
 }
 
