@@ -16,9 +16,9 @@ use super::query::{ApiQuery, NameInPath};
 use super::response::{ApiError, Page, PageQuery};
 use super::session::operator_event;
 use super::time::timestamp;
+use crate::Admin;
 use crate::operator::Operator;
 use crate::response::json;
-use crate::{Admin, TeamView};
 use larder_core::audit::AuditEvent;
 use larder_core::catalog::{OfferedTool, PendingApproval, WithheldContent, WithheldTool};
 use larder_core::reconcile::{
@@ -110,6 +110,9 @@ struct DecisionResponse {
     decision: Decision,
 }
 
+/// Returns the definition of a tool as MCP clients receive it.
+type ToolJson = fn(&OfferedTool) -> &[u8];
+
 pub(super) async fn list(
     State(admin): State<Admin>,
     ApiQuery(query): ApiQuery<ListQuery>,
@@ -149,13 +152,19 @@ pub(super) async fn decide(
     let operation = decide.operation();
     tracing::info!(provider = name, operator = %operator.name(), operation, "decided at the admin address");
     admin.record_decision(&request, &operator, &decide);
-    let decided = DecisionResponse {
-        provider: request.provider,
-        team: request.team,
-        digest: request.digest,
-        decision: decide.decision,
-    };
-    Ok(json(StatusCode::OK, &decided))
+    let response = DecisionResponse::new(request, decide.decision);
+    Ok(json(StatusCode::OK, &response))
+}
+
+impl DecisionResponse {
+    fn new(request: Request, decision: Decision) -> Self {
+        Self {
+            provider: request.provider,
+            team: request.team,
+            digest: request.digest,
+            decision,
+        }
+    }
 }
 
 impl Decide {
@@ -172,6 +181,10 @@ impl Decide {
         } else {
             ApprovalScope::Name
         }
+    }
+
+    fn is_about(&self, request: &Request) -> bool {
+        request.digest == self.digest && request.id == self.id
     }
 
     /// Returns what the audit log says about the decision.
@@ -216,13 +229,7 @@ impl Admin {
     }
 
     async fn rejected_requests(&self) -> Result<Vec<Request>, ApiError> {
-        let all: Vec<(TeamName, Approvals)> = {
-            let teams = self.0.sources.teams.borrow();
-            teams
-                .iter()
-                .map(|team| (team.catalog.team().clone(), team.approvals.clone()))
-                .collect()
-        };
+        let all = self.approvals_by_team();
         let read = self.0.drain.spawn_blocking(move || {
             let mut requests = Vec::new();
             for (team, approvals) in all {
@@ -239,6 +246,14 @@ impl Admin {
         read.map_err(ApiError::failed)
     }
 
+    fn approvals_by_team(&self) -> Vec<(TeamName, Approvals)> {
+        let teams = self.0.sources.teams.borrow();
+        teams
+            .iter()
+            .map(|team| (team.catalog.team().clone(), team.approvals.clone()))
+            .collect()
+    }
+
     /// Finds the request about which the operator decides.
     async fn find_request(&self, name: &str, decide: &Decide) -> Result<Request, ApiError> {
         let mut of_provider = self.pending_requests();
@@ -250,22 +265,13 @@ impl Admin {
             let message = format!("nothing is pending approval for {name:?}");
             return Err(ApiError::not_found(message));
         }
-        let found = of_provider
-            .iter()
-            .position(|one| one.digest == decide.digest && one.id == decide.id);
-        found.map(|at| of_provider.swap_remove(at)).ok_or_else(|| {
-            let message =
-                "the component or what it requests was replaced since you saw it: look at it again";
-            ApiError::new(StatusCode::CONFLICT, "conflict", message)
-        })
+        let mut of_provider = of_provider.into_iter();
+        let found = of_provider.find(|request| decide.is_about(request));
+        found.ok_or_else(replaced_request)
     }
 
     fn record_decision(&self, request: &Request, operator: &Operator, decide: &Decide) {
-        let done = if decide.decision == Decision::Approve {
-            "approved"
-        } else {
-            "rejected"
-        };
+        let done = decide.decision.past_tense();
         let lines = request
             .record
             .lines
@@ -288,18 +294,28 @@ impl Admin {
     }
 
     fn approvals_of(&self, team: &str) -> Result<Approvals, ApiError> {
-        let teams = self.0.sources.teams.borrow();
-        let is_team = |view: &&TeamView| view.catalog.team().as_str() == team;
-        let approvals = teams
-            .iter()
-            .find(is_team)
-            .map(|view| view.approvals.clone());
-        approvals.ok_or_else(|| ApiError::not_found(format!("there is no team {team:?}")))
+        let unknown = || ApiError::not_found(format!("there is no team {team:?}"));
+        Ok(self.team(team).ok_or_else(unknown)?.approvals)
+    }
+}
+
+fn replaced_request() -> ApiError {
+    let message =
+        "the component or what it requests was replaced since you saw it: look at it again";
+    ApiError::new(StatusCode::CONFLICT, "conflict", message)
+}
+
+impl Decision {
+    fn past_tense(self) -> &'static str {
+        match self {
+            Self::Approve => "approved",
+            Self::Reject => "rejected",
+        }
     }
 }
 
 impl Request {
-    fn pending(pending: &PendingApproval, json: fn(&OfferedTool) -> &[u8]) -> Self {
+    fn pending(pending: &PendingApproval, json: ToolJson) -> Self {
         let PendingApproval {
             team,
             provider,
@@ -311,33 +327,18 @@ impl Request {
             contents,
             since,
         } = pending;
-        let changes = |kind, lines: &BTreeSet<String>| {
-            lines
-                .iter()
-                .map(|line| Change {
-                    kind,
-                    line: line.clone(),
-                })
-                .collect::<Vec<_>>()
-        };
         let record = PendingApprovalRecord::new(team, provider, *digest, lines.clone());
-        let changes = [
-            changes("added", lines),
-            changes("removed", dropped),
-            changes("same", unchanged),
-        ];
+        let added = Change::of_lines("added", lines);
+        let removed = Change::of_lines("removed", dropped);
+        let same = Change::of_lines("same", unchanged);
         Self {
             provider: full_name(team, provider.as_str()),
             team: team.non_default().map(ToOwned::to_owned),
             digest: digest.to_string(),
             id: record.id().to_string(),
             requested_at: Some(timestamp(*since)),
-            changes: changes.into_iter().flatten().collect(),
-            tools: tools
-                .iter()
-                .map(|tool| ToolChange::of(tool, json))
-                .chain(contents.iter().map(ToolChange::of_content))
-                .collect(),
+            changes: added.chain(removed).chain(same).collect(),
+            tools: ToolChange::all(tools, contents, json),
             rejected: None,
             record,
         }
@@ -345,10 +346,6 @@ impl Request {
 
     fn rejected(rejected: RejectedRequest) -> Self {
         let RejectedRequest { record, at, by } = rejected;
-        let added = |line: &String| Change {
-            kind: "added",
-            line: line.clone(),
-        };
         let team = TeamName::parse(&record.team).unwrap_or_else(|_| TeamName::default_team());
         Self {
             provider: full_name(&team, &record.provider),
@@ -356,7 +353,7 @@ impl Request {
             digest: record.digest.clone(),
             id: record.id().to_string(),
             requested_at: None,
-            changes: record.lines.iter().map(added).collect(),
+            changes: Change::of_lines("added", &record.lines).collect(),
             tools: Vec::new(),
             rejected: Some(Rejection { at, by }),
             record,
@@ -369,29 +366,40 @@ impl Request {
     }
 }
 
+impl Change {
+    fn of_lines(kind: &'static str, lines: &BTreeSet<String>) -> impl Iterator<Item = Self> {
+        lines.iter().cloned().map(move |line| Self { kind, line })
+    }
+}
+
 impl ToolChange {
+    fn all(tools: &[WithheldTool], contents: &[WithheldContent], json: ToolJson) -> Vec<Self> {
+        let tools = tools.iter().map(|tool| Self::of(tool, json));
+        tools.chain(contents.iter().map(Self::of_content)).collect()
+    }
+
     fn of_content(withheld: &WithheldContent) -> Self {
         let files = |json: &String| serde_json::from_str(json).ok();
         let before = withheld.before.as_ref().and_then(files);
         Self {
             name: withheld.name.clone(),
-            change: if before.is_some() { "changed" } else { "added" },
+            change: Self::kind(before.is_some()),
             before,
             after: files(&withheld.after),
         }
     }
 
-    fn of(withheld: &WithheldTool, json: fn(&OfferedTool) -> &[u8]) -> Self {
+    fn of(withheld: &WithheldTool, json: ToolJson) -> Self {
         let definition = |tool: &OfferedTool| serde_json::from_slice(json(tool)).ok();
         Self {
             name: withheld.tool.name.to_string(),
-            change: if withheld.before.is_some() {
-                "changed"
-            } else {
-                "added"
-            },
+            change: Self::kind(withheld.before.is_some()),
             before: withheld.before.as_ref().and_then(|tool| definition(tool)),
             after: definition(&withheld.tool),
         }
+    }
+
+    fn kind(is_known: bool) -> &'static str {
+        if is_known { "changed" } else { "added" }
     }
 }

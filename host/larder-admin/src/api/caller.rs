@@ -39,20 +39,21 @@ impl ChosenCaller {
     /// caller.
     fn anonymous(&self, admin: &Admin) -> Result<Caller, ApiError> {
         let anonymous = admin.0.authentication.anonymous_caller();
-        let is_own_team =
-            |caller: &Caller, team: &str| caller.teams.iter().any(|own| own.as_str() == team);
-        let is_chosen = |caller: &Caller| {
-            let has_team = self
-                .team
-                .as_ref()
-                .is_none_or(|team| is_own_team(caller, team));
-            has_team && self.subject.is_none() && self.claims.is_empty()
-        };
-        anonymous.filter(is_chosen).ok_or_else(|| {
+        let chosen = anonymous.filter(|caller| self.is_anonymous(caller));
+        chosen.ok_or_else(|| {
             let message = "without a login, you can read only as the caller of requests without a credential: \
                            configure `admin.token` or `admin.scope`, and log in";
             ApiError::new(StatusCode::FORBIDDEN, "forbidden", message)
         })
+    }
+
+    /// Whether the operator chose this caller of requests without a credential.
+    fn is_anonymous(&self, caller: &Caller) -> bool {
+        let has_team = self
+            .team
+            .as_ref()
+            .is_none_or(|team| is_member(caller, team));
+        has_team && self.subject.is_none() && self.claims.is_empty()
     }
 
     fn caller(self, admin: &Admin) -> Result<Caller, ApiError> {
@@ -63,24 +64,13 @@ impl ChosenCaller {
             match (name.as_str(), value) {
                 ("iss", Value::String(text)) => issuer = Some(text.into()),
                 ("scope", Value::String(text)) => scopes = words(&text),
-                ("scope", Value::Array(list)) => {
-                    scopes = list
-                        .iter()
-                        .filter_map(Value::as_str)
-                        .map(ToOwned::to_owned)
-                        .collect();
-                }
+                ("scope", Value::Array(list)) => scopes = texts(&list),
                 ("iss" | "scope", _) => {
                     return Err(ApiError::bad_request(format!(
                         "the claim `{name}` must be a text"
                     )));
                 }
-                _ => {
-                    let message = format!(
-                        "the claim `{name}` has no effect: providers see the subject, `iss` and `scope` of a caller"
-                    );
-                    return Err(ApiError::bad_request(message));
-                }
+                _ => return Err(unknown_claim(&name)),
             }
         }
         // The scopes have the same order as in tokens, because cached responses are looked up by scopes.
@@ -108,6 +98,21 @@ impl ChosenCaller {
                 .ok_or_else(|| ApiError::not_found("there are no teams")),
         }
     }
+}
+
+fn is_member(caller: &Caller, team: &str) -> bool {
+    caller.teams.iter().any(|own| own.as_str() == team)
+}
+
+fn texts(list: &[Value]) -> Vec<String> {
+    let texts = list.iter().filter_map(Value::as_str);
+    texts.map(ToOwned::to_owned).collect()
+}
+
+fn unknown_claim(name: &str) -> ApiError {
+    ApiError::bad_request(format!(
+        "the claim `{name}` has no effect: providers see the subject, `iss` and `scope` of a caller"
+    ))
 }
 
 fn words(text: &str) -> Vec<String> {

@@ -1,7 +1,6 @@
 //! The paths `/api/resources`, `/api/templates`, `/api/tools` and `/api/prompts`: the items of the catalog, as MCP
 //! clients see them, with the name of the provider.
 
-use std::ops::Bound;
 use std::sync::Arc;
 
 use axum::extract::State;
@@ -11,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::component_view::full_name;
-use super::query::ApiQuery;
+use super::query::{ApiQuery, lower};
 use super::response::{ApiError, Page, PageQuery};
 use crate::response::json;
 use crate::{Admin, CatalogJson};
@@ -47,85 +46,83 @@ struct Item {
     key: String,
 }
 
-/// One of the lists of an offer. For each item, the function is called with the identifier, the searchable texts and
-/// the JSON of the item.
-type EachItem = fn(&Offer, CatalogJson, &mut dyn FnMut(&str, &[&str], &dyn Fn() -> Vec<u8>));
+/// Visits one of the lists of an offer.
+type VisitItems = fn(&Offer, CatalogJson, ItemVisitor<'_>);
+
+/// Called for each item, with the identifier, the searchable texts and the JSON of the item.
+type ItemVisitor<'a> = &'a mut dyn FnMut(&str, &[&str], &dyn Fn() -> Vec<u8>);
 
 pub(super) async fn resources(
     State(admin): State<Admin>,
     ApiQuery(query): ApiQuery<CatalogQuery>,
 ) -> Result<Response, ApiError> {
-    admin
-        .list(query, |offer, render, each| {
-            for entry in &offer.entries {
-                let title = text(&entry.title);
-                let description = text(&entry.description);
-                let searched = [entry.uri.as_str(), &entry.name, title, description];
-                each(entry.uri.as_str(), &searched, &|| {
-                    (render.entry)(entry).to_vec()
-                });
-            }
-        })
-        .await
+    admin.list(query, visit_entries).await
+}
+
+fn visit_entries(offer: &Offer, render: CatalogJson, visit: ItemVisitor<'_>) {
+    for entry in &offer.entries {
+        let title = text(&entry.title);
+        let description = text(&entry.description);
+        let searched = [entry.uri.as_str(), &entry.name, title, description];
+        visit(entry.uri.as_str(), &searched, &|| {
+            (render.entry)(entry).to_vec()
+        });
+    }
 }
 
 pub(super) async fn templates(
     State(admin): State<Admin>,
     ApiQuery(query): ApiQuery<CatalogQuery>,
 ) -> Result<Response, ApiError> {
-    admin
-        .list(query, |offer, render, each| {
-            for template in &offer.templates {
-                let title = text(&template.title);
-                let description = text(&template.description);
-                let searched = [
-                    template.uri_template.as_str(),
-                    &template.name,
-                    title,
-                    description,
-                ];
-                each(template.uri_template.as_str(), &searched, &|| {
-                    (render.template)(template).to_vec()
-                });
-            }
-        })
-        .await
+    admin.list(query, visit_templates).await
+}
+
+fn visit_templates(offer: &Offer, render: CatalogJson, visit: ItemVisitor<'_>) {
+    for template in &offer.templates {
+        let uri_template = template.uri_template.as_str();
+        let title = text(&template.title);
+        let description = text(&template.description);
+        let searched = [uri_template, &template.name, title, description];
+        visit(uri_template, &searched, &|| {
+            (render.template)(template).to_vec()
+        });
+    }
 }
 
 pub(super) async fn tools(
     State(admin): State<Admin>,
     ApiQuery(query): ApiQuery<CatalogQuery>,
 ) -> Result<Response, ApiError> {
-    admin
-        .list(query, |offer, render, each| {
-            for offered in &offer.definitions.tools {
-                let title = text(&offered.tool.title);
-                let description = text(&offered.tool.description);
-                let searched = [offered.name.as_str(), title, description];
-                each(offered.name.as_str(), &searched, &|| {
-                    (render.tool)(offered).to_vec()
-                });
-            }
-        })
-        .await
+    admin.list(query, visit_tools).await
+}
+
+fn visit_tools(offer: &Offer, render: CatalogJson, visit: ItemVisitor<'_>) {
+    for offered in &offer.definitions.tools {
+        let title = text(&offered.tool.title);
+        let description = text(&offered.tool.description);
+        let searched = [offered.name.as_str(), title, description];
+        visit(offered.name.as_str(), &searched, &|| {
+            (render.tool)(offered).to_vec()
+        });
+    }
 }
 
 pub(super) async fn prompts(
     State(admin): State<Admin>,
     ApiQuery(query): ApiQuery<CatalogQuery>,
 ) -> Result<Response, ApiError> {
-    admin
-        .list(query, |offer, render, each| {
-            for offered in &offer.definitions.prompts {
-                let title = text(&offered.prompt.title);
-                let description = text(&offered.prompt.description);
-                let searched = [offered.name.as_str(), title, description];
-                each(&offered.name, &searched, &|| {
-                    (render.prompt)(offered).to_vec()
-                });
-            }
-        })
-        .await
+    admin.list(query, visit_prompts).await
+}
+
+fn visit_prompts(offer: &Offer, render: CatalogJson, visit: ItemVisitor<'_>) {
+    for offered in &offer.definitions.prompts {
+        let title = text(&offered.prompt.title);
+        let description = text(&offered.prompt.description);
+        let searched = [offered.name.as_str(), title, description];
+        visit(&offered.name, &searched, &|| {
+            (render.prompt)(offered).to_vec()
+        });
+    }
 }
 
 fn text(text: &Option<String>) -> &str {
@@ -134,20 +131,22 @@ fn text(text: &Option<String>) -> &str {
 
 impl Admin {
     /// Returns a part of a list. A catalog can be large, so this does not block the thread of other requests.
-    async fn list(&self, query: CatalogQuery, items: EachItem) -> Result<Response, ApiError> {
-        let catalogs: Vec<(TeamName, Arc<Catalog>)> = {
-            let teams = self.0.sources.teams.borrow();
-            teams
-                .iter()
-                .map(|team| (team.catalog.team().clone(), team.catalog.snapshot()))
-                .collect()
-        };
+    async fn list(&self, query: CatalogQuery, visit: VisitItems) -> Result<Response, ApiError> {
+        let catalogs = self.catalogs();
         let render = self.0.sources.catalog_json;
         let list = self.0.drain.spawn_blocking(move || {
-            let page = list_page(&catalogs, &query, render, items)?;
+            let page = list_page(&catalogs, &query, render, visit)?;
             Ok(json(StatusCode::OK, &page))
         });
         list.await.map_err(ApiError::failed)?
+    }
+
+    fn catalogs(&self) -> Vec<(TeamName, Arc<Catalog>)> {
+        let teams = self.0.sources.teams.borrow();
+        teams
+            .iter()
+            .map(|team| (team.catalog.team().clone(), team.catalog.snapshot()))
+            .collect()
     }
 }
 
@@ -155,30 +154,20 @@ fn list_page(
     catalogs: &[(TeamName, Arc<Catalog>)],
     query: &CatalogQuery,
     render: CatalogJson,
-    items: EachItem,
+    visit: VisitItems,
 ) -> Result<Page<Item>, ApiError> {
     let limit = query.page.limit()?;
-    let after = query
-        .page
-        .cursor()
-        .map_or(Bound::Unbounded, Bound::Excluded);
-    let needle = query
-        .q
-        .as_ref()
-        .map(|q| q.to_lowercase())
-        .unwrap_or_default();
+    let after = query.page.cursor();
+    let needle = lower(query.q.as_ref());
     let mut found = Vec::new();
     let mut has_more = false;
     for (team, offer) in offers(catalogs, query) {
-        items(offer, render, &mut |id, searched, item_json| {
+        visit(offer, render, &mut |id, searched, item_json| {
             if has_more || !has_text(searched, &needle) {
                 return;
             }
             let key = format!("{team}\0{}\0{id}", offer.name());
-            let is_after = match after {
-                Bound::Excluded(after) => key.as_str() > after,
-                _ => true,
-            };
+            let is_after = after.is_none_or(|after| key.as_str() > after);
             match (is_after, found.len() < limit) {
                 (true, true) => found.extend(Item::new(key, team, offer, &item_json())),
                 (true, false) => has_more = true,
@@ -240,14 +229,16 @@ impl Item {
 
 fn truncate(value: &mut Value) {
     match value {
-        Value::String(text) if text.len() > MAX_TEXT => {
-            text.truncate(text.floor_char_boundary(MAX_TEXT - '…'.len_utf8()));
-            text.push('…');
-        }
+        Value::String(text) if text.len() > MAX_TEXT => truncate_text(text),
         Value::Array(items) => items.iter_mut().for_each(truncate),
         Value::Object(fields) => fields.values_mut().for_each(truncate),
         _ => {}
     }
+}
+
+fn truncate_text(text: &mut String) {
+    text.truncate(text.floor_char_boundary(MAX_TEXT - '…'.len_utf8()));
+    text.push('…');
 }
 
 #[cfg(test)]

@@ -65,25 +65,10 @@ impl ComponentView {
         let index = team.index.providers();
         let skills = team.catalog.skills();
         let reports = team.components.reports();
-        let offers: BTreeMap<_, _> = catalog
-            .offers()
-            .iter()
-            .map(|offer| (offer.name().as_str(), offer))
-            .collect();
-        let reports: BTreeMap<_, _> = reports
-            .iter()
-            .map(|report| (report.name.as_str(), report))
-            .collect();
-        let rejected: BTreeMap<_, _> = catalog
-            .rejected()
-            .iter()
-            .map(|one| (one.name.as_str(), one))
-            .collect();
-        let pending: BTreeMap<_, _> = catalog
-            .pending_approvals()
-            .iter()
-            .map(|one| (one.provider.as_str(), one))
-            .collect();
+        let offers = by_name(catalog.offers(), |offer| offer.name().as_str());
+        let reports = by_name(&reports, |report| report.name.as_str());
+        let rejected = by_name(catalog.rejected(), |one| one.name.as_str());
+        let pending = by_name(catalog.pending_approvals(), |one| one.provider.as_str());
         let names: BTreeSet<&str> = offers
             .keys()
             .chain(reports.keys())
@@ -116,9 +101,7 @@ impl ComponentView {
 
     /// Returns the component with this full name.
     pub(super) fn find(teams: &[TeamView], full_name: &str) -> Option<Self> {
-        let (team, _) = full_name
-            .split_once('/')
-            .map_or((None, full_name), |(team, name)| (Some(team), name));
+        let team = full_name.split_once('/').map(|(team, _)| team);
         let own = teams
             .iter()
             .filter(|view| view.catalog.team().non_default() == team);
@@ -155,6 +138,10 @@ impl ComponentView {
             || !offer.setting_problems.is_empty()
             || circuits.iter().any(Option::is_some)
     }
+}
+
+fn by_name<T>(items: &[T], name: fn(&T) -> &str) -> BTreeMap<&str, &T> {
+    items.iter().map(|item| (name(item), item)).collect()
 }
 
 /// Returns the name of a provider. If there are teams, the name of its team precedes it.

@@ -8,7 +8,7 @@ use axum::response::sse::{Event as SseEvent, KeepAlive, Sse};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::stream;
 use http::StatusCode;
-use http::header::{HeaderMap, HeaderValue, RETRY_AFTER};
+use http::header::HeaderMap;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::{Interval, MissedTickBehavior, interval};
@@ -18,6 +18,7 @@ use super::overview::Overview;
 use super::query::{self, ApiQuery};
 use super::response::ApiError;
 use crate::Admin;
+use crate::response::with_retry;
 
 /// The path.
 pub(crate) const PATH: &str = "/api/events/stream";
@@ -61,14 +62,12 @@ pub(super) async fn get(
     // If a client names an event of the future, the server was restarted since then.
     let after = after.filter(|after| *after <= newest).unwrap_or(newest);
     last_id.mark_changed();
-    let mut overviews = interval(OVERVIEW_INTERVAL);
-    overviews.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let state = EventStream {
         admin,
         last_id,
         after,
         queued: Vec::new(),
-        overviews,
+        overviews: overview_times(),
         _permit: permit,
     };
     let events = stream::unfold(state, |mut state| async move {
@@ -83,12 +82,14 @@ pub(super) async fn get(
 fn too_many() -> Response {
     let message =
         format!("there are {STREAMS} streams already, which is the maximum: close one of them");
-    let mut response =
-        ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "too-many-streams", message).into_response();
-    response
-        .headers_mut()
-        .insert(RETRY_AFTER, HeaderValue::from_static("5"));
-    response
+    let error = ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "too-many-streams", message);
+    with_retry(error.into_response(), 5)
+}
+
+fn overview_times() -> Interval {
+    let mut overviews = interval(OVERVIEW_INTERVAL);
+    overviews.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    overviews
 }
 
 impl EventStream {

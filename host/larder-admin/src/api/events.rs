@@ -1,6 +1,7 @@
 //! The path `/api/events`: the events on the server.
 
 use std::collections::BTreeMap;
+use std::iter::once;
 use std::sync::Arc;
 
 use axum::extract::State;
@@ -121,47 +122,47 @@ impl Filter {
     fn matches(&self, id: u64, event: &Event) -> bool {
         self.after < id
             && id < self.before
-            && (self.kinds.is_empty() || self.kinds.contains(&event.kind))
-            && self
-                .team
-                .as_ref()
-                .is_none_or(|team| event.team.as_ref().is_some_and(|own| own.as_str() == team))
-            && self
-                .provider
-                .as_ref()
-                .is_none_or(|wanted| provider(event).as_ref() == Some(wanted))
+            && self.has_kind(event)
+            && self.is_of_team(event)
+            && self.is_of_provider(event)
             && self.has_text(event)
     }
 
+    fn has_kind(&self, event: &Event) -> bool {
+        self.kinds.is_empty() || self.kinds.contains(&event.kind)
+    }
+
+    fn is_of_team(&self, event: &Event) -> bool {
+        let team = event.team.as_ref().map(TeamName::as_str);
+        self.team.is_none() || self.team.as_deref() == team
+    }
+
+    fn is_of_provider(&self, event: &Event) -> bool {
+        self.provider.is_none() || self.provider == provider(event)
+    }
+
     fn has_text(&self, event: &Event) -> bool {
-        let texts = [Some(&event.text), event.provider.as_ref()]
-            .into_iter()
-            .flatten();
-        self.needle.is_empty()
-            || texts
-                .chain(event.details.values())
-                .any(|text| contains(text, &self.needle))
+        let texts = once(&event.text).chain(&event.provider);
+        let mut texts = texts.chain(event.details.values());
+        texts.any(|text| contains(text, &self.needle))
     }
 }
 
 fn kinds(text: &str) -> Result<Vec<EventKind>, ApiError> {
-    let labels = || {
-        EventKind::ALL
-            .iter()
-            .map(|kind| kind.label())
-            .collect::<Vec<_>>()
-            .join(", ")
-    };
-    let kind = |label: &str| {
-        let kind = EventKind::ALL
-            .iter()
-            .copied()
-            .find(|kind| kind.label() == label);
-        kind.ok_or_else(|| ApiError::bad_request(format!("`kind` must be one of {}", labels())))
-    };
     text.split(',')
         .map(str::trim)
         .filter(|label| !label.is_empty())
-        .map(kind)
+        .map(parse_kind)
         .collect()
+}
+
+fn parse_kind(label: &str) -> Result<EventKind, ApiError> {
+    let mut kinds = EventKind::ALL.iter().copied();
+    let kind = kinds.find(|kind| kind.label() == label);
+    kind.ok_or_else(unknown_kind)
+}
+
+fn unknown_kind() -> ApiError {
+    let labels: Vec<_> = EventKind::ALL.iter().map(|kind| kind.label()).collect();
+    ApiError::bad_request(format!("`kind` must be one of {}", labels.join(", ")))
 }

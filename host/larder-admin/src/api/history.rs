@@ -113,8 +113,6 @@ impl Series {
     }
 
     fn push(&mut self, sample: Option<CallSample>) {
-        let rate = |count: u32| count as f32 / SAMPLE_INTERVAL.as_secs_f32();
-        let duration = |seconds: f32| (!seconds.is_nan()).then_some(seconds);
         self.calls.push(sample.map(|sample| rate(sample.calls)));
         self.errors.push(sample.map(|sample| rate(sample.errors)));
         self.p50
@@ -122,4 +120,12 @@ impl Series {
         self.p99
             .push(sample.and_then(|sample| duration(sample.p99)));
     }
+}
+
+fn rate(count: u32) -> f32 {
+    count as f32 / SAMPLE_INTERVAL.as_secs_f32()
+}
+
+fn duration(seconds: f32) -> Option<f32> {
+    (!seconds.is_nan()).then_some(seconds)
 }

@@ -84,10 +84,7 @@ impl Overview {
         Self {
             version: env!("CARGO_PKG_VERSION"),
             started: timestamp(started),
-            uptime_seconds: SystemTime::now()
-                .duration_since(started)
-                .unwrap_or_default()
-                .as_secs_f64(),
+            uptime_seconds: seconds_since(started),
             ready: admin.problems().0.is_empty(),
             teams: teams.len(),
             providers,
@@ -101,6 +98,11 @@ impl Overview {
             problems: problems::all(admin, &views),
         }
     }
+}
+
+fn seconds_since(time: SystemTime) -> f64 {
+    let elapsed = SystemTime::now().duration_since(time);
+    elapsed.unwrap_or_default().as_secs_f64()
 }
 
 impl Rates {
@@ -149,19 +151,20 @@ impl Caches {
             .started()
             .map(|started| started.gateway.cache_size())
             .unwrap_or_default();
-        let sum = |result| {
-            let offers = views.iter().filter_map(|view| view.offer.as_ref());
-            offers
-                .map(|offer| offer.provider.metrics().reads(result))
-                .sum()
-        };
         let idle_guests = metrics.gauge("larder_guests_waiting");
         Self {
             responses,
             bytes,
-            hits: sum(CacheResult::Hit),
-            misses: sum(CacheResult::Miss),
+            hits: reads(views, CacheResult::Hit),
+            misses: reads(views, CacheResult::Miss),
             idle_guests,
         }
     }
+}
+
+fn reads(views: &[ComponentView], result: CacheResult) -> u64 {
+    let offers = views.iter().filter_map(|view| view.offer.as_ref());
+    offers
+        .map(|offer| offer.provider.metrics().reads(result))
+        .sum()
 }

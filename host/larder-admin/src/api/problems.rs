@@ -142,28 +142,36 @@ fn rejection(view: &ComponentView) -> Option<Problem> {
 fn pending_approval(view: &ComponentView) -> Option<Problem> {
     let count = view.pending.as_ref()?.lines.len();
     let text = format!("a revision waits for approval: it requests {count} more");
-    let option = view
-        .team
-        .non_default()
-        .map(|team| format!(" --team {team}"));
     let advice = format!(
         "compare and decide under Approvals, or with `larder approve {}{}`",
         view.name,
-        option.unwrap_or_default()
+        team_option(view)
     );
     Some(Problem::warning(&text, advice))
+}
+
+/// The option of a command for the team of a component.
+fn team_option(view: &ComponentView) -> String {
+    let team = view.team.non_default();
+    team.map(|team| format!(" --team {team}"))
+        .unwrap_or_default()
 }
 
 fn denied_request(view: &ComponentView) -> Option<Problem> {
     let denied = &view.report.as_ref()?.denied;
     let first = denied.first()?;
-    let more = match denied.len() {
-        1 => String::new(),
-        all => format!(" (and {} more)", all - 1),
-    };
+    let more = and_more(denied.len());
     let text = format!("it requests what the ceiling of its team refuses: `{first}`{more}");
     let advice = "ask its team why it requests this; only `ceiling` of the team in the configuration file permits it";
     Some(Problem::warning(&text, advice))
+}
+
+/// The text after the first of several problems.
+fn and_more(count: usize) -> String {
+    match count {
+        1 => String::new(),
+        all => format!(" (and {} more)", all - 1),
+    }
 }
 
 fn index_error(view: &ComponentView) -> Option<Problem> {
@@ -197,10 +205,7 @@ fn of_offer(offer: &Offer) -> Vec<Problem> {
     all.extend(settings.map(|text| Problem::warning(&text, advice)));
     if let Some(first) = offer.omitted.first() {
         let first = provider.grant().secrets.redact(first);
-        let more = match offer.omitted.len() {
-            1 => String::new(),
-            all => format!(" (and {} more)", all - 1),
-        };
+        let more = and_more(offer.omitted.len());
         let text = format!("omitted or changed in its lists: {first}{more}");
         all.push(Problem::warning(&text, "tell the author of the provider"));
     }

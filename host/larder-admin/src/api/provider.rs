@@ -21,7 +21,7 @@ use larder_core::catalog::Offer;
 use larder_core::reconcile::{ComponentReport, RevisionRecord};
 use larder_model::name::Digest;
 use larder_runtime::history::FaultRecord;
-use larder_runtime::metrics::{HistogramCounts, Outcome};
+use larder_runtime::metrics::{HistogramCounts, Outcome, ProviderMetrics};
 
 /// All data about one component. Without a served revision, data of a served revision are missing.
 #[derive(Debug, Serialize)]
@@ -145,19 +145,11 @@ impl Provider {
             requests: sources.requested.into_iter().collect(),
             allowed: sources.allowed.into_iter().collect(),
             limits: provider.map(|provider| Limits::of(&provider.grant().limits)),
-            revisions: report
-                .into_iter()
-                .flat_map(|report| report.revisions.iter().rev())
-                .map(Revision::of)
-                .collect(),
+            revisions: report.map(Revision::all).unwrap_or_default(),
             outcomes: offer.map(outcomes).unwrap_or_default(),
             latency: metrics.map(|metrics| Latency::of(&metrics.totals().durations)),
             breaker: offer.map(Breaker::of),
-            faults: metrics
-                .into_iter()
-                .flat_map(|metrics| metrics.history.faults())
-                .map(Fault::of)
-                .collect(),
+            faults: metrics.map(Fault::all).unwrap_or_default(),
         }
     }
 }
@@ -190,6 +182,10 @@ impl Signature {
 }
 
 impl Revision {
+    fn all(report: &ComponentReport) -> Vec<Self> {
+        report.revisions.iter().rev().map(Self::of).collect()
+    }
+
     fn of(record: &RevisionRecord) -> Self {
         Self {
             number: record.number,
@@ -232,6 +228,11 @@ impl Breaker {
 }
 
 impl Fault {
+    fn all(metrics: &ProviderMetrics) -> Vec<Self> {
+        let faults = metrics.history.faults();
+        faults.into_iter().map(Self::of).collect()
+    }
+
     fn of(fault: FaultRecord) -> Self {
         let some = |text: String| Some(text).filter(|text| !text.is_empty());
         Self {

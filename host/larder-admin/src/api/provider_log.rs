@@ -45,12 +45,18 @@ pub(super) async fn get(
     let lines = view
         .offer
         .map(|offer| offer.provider.metrics().history.log(limit, matches));
-    let item = |(id, line): (u64, LogLine)| LogItem {
-        id,
-        at: timestamp(line.at),
-        level: line.level,
-        text: cut(&line.text),
-    };
-    let items = lines.into_iter().flatten().map(item).collect();
+    let lines = lines.into_iter().flatten();
+    let items = lines.map(|(id, line)| LogItem::of(id, line)).collect();
     Ok(json(StatusCode::OK, &Page { items, next: None }))
+}
+
+impl LogItem {
+    fn of(id: u64, line: LogLine) -> Self {
+        Self {
+            id,
+            at: timestamp(line.at),
+            level: line.level,
+            text: cut(&line.text),
+        }
+    }
 }

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::response::cut;
 use larder_core::catalog::Offer;
-use larder_model::policy;
+use larder_model::policy::{self, Secrets};
 use larder_skills::ProviderSkills;
 
 /// Maximum number of names of one kind.
@@ -109,24 +109,20 @@ impl Offers {
                     .map(|prompt| prompt.name.as_str()),
             ),
             skills: names(skills.iter().map(|skill| skill.uri().as_str())),
-            not_skills: problems
-                .iter()
-                .take(MAX_NAMES)
-                .map(|problem| cut(&secrets.redact(&problem.to_string())))
-                .collect(),
+            not_skills: notes(problems, secrets),
             claims: names(offer.claims.iter().map(String::as_str)),
-            omitted: offer
-                .omitted
-                .iter()
-                .take(MAX_NAMES)
-                .map(|note| cut(&secrets.redact(note)))
-                .collect(),
+            omitted: notes(&offer.omitted, secrets),
         }
     }
 }
 
 fn names<'a>(all: impl Iterator<Item = &'a str>) -> Vec<String> {
     all.take(MAX_NAMES).map(cut).collect()
+}
+
+fn notes(all: &[impl ToString], secrets: &Secrets) -> Vec<String> {
+    let notes = all.iter().take(MAX_NAMES).map(ToString::to_string);
+    notes.map(|note| cut(&secrets.redact(&note))).collect()
 }
 
 impl Limits {

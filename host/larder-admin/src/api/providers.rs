@@ -110,9 +110,11 @@ impl ProvidersQuery {
         let state = ComponentState::ALL
             .into_iter()
             .find(|state| state.label() == text);
-        let labels = ComponentState::ALL.map(ComponentState::label).join(", ");
-        state
-            .map(Some)
-            .ok_or_else(|| ApiError::bad_request(format!("`state` must be one of {labels}")))
+        state.map(Some).ok_or_else(unknown_state)
     }
+}
+
+fn unknown_state() -> ApiError {
+    let labels = ComponentState::ALL.map(ComponentState::label).join(", ");
+    ApiError::bad_request(format!("`state` must be one of {labels}"))
 }

@@ -1,5 +1,6 @@
 //! Parameters of requests.
 
+use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{FromRequestParts, Path, Query};
 use http::request::Parts;
 use serde::de::DeserializeOwned;
@@ -13,10 +14,14 @@ impl<T: DeserializeOwned, S: Sync> FromRequestParts<S> for ApiQuery<T> {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
-        let query = Query::try_from_uri(&parts.uri);
-        query
-            .map(|Query(query)| Self(query))
-            .map_err(|error| ApiError::bad_request(error.body_text()))
+        let Query(query) = Query::try_from_uri(&parts.uri)?;
+        Ok(Self(query))
+    }
+}
+
+impl From<QueryRejection> for ApiError {
+    fn from(error: QueryRejection) -> Self {
+        Self::bad_request(error.body_text())
     }
 }
 
@@ -27,9 +32,14 @@ impl<S: Send + Sync> FromRequestParts<S> for NameInPath {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
-        let path = Path::<String>::from_request_parts(parts, state).await;
-        path.map(|Path(name)| Self(name))
-            .map_err(|error| ApiError::bad_request(error.body_text()))
+        let Path(name) = Path::from_request_parts(parts, state).await?;
+        Ok(Self(name))
+    }
+}
+
+impl From<PathRejection> for ApiError {
+    fn from(error: PathRejection) -> Self {
+        Self::bad_request(error.body_text())
     }
 }
 

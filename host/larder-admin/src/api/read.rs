@@ -19,7 +19,7 @@ use crate::response::json;
 use crate::{Admin, STARTING};
 use larder_core::gateway::{self, Gateway};
 use larder_model::name::TeamName;
-use larder_model::resource::{self, CompletionRequest, Content, ReadResult};
+use larder_model::resource::{self, Caller, CompletionRequest, Content, ReadResult};
 use larder_model::uri::Uri;
 use larder_runtime::memory_budget::{ChargeError, MemoryCharge, MemoryUse};
 
@@ -152,21 +152,20 @@ pub(super) async fn complete(
         filled,
     };
     let gateway = admin.gateway()?;
-    let resource::Completion {
-        values,
-        total,
-        has_more,
-    } = Box::pin(gateway.complete(&call, request))
+    let completion = Box::pin(gateway.complete(&call, request))
         .await
         .map_err(api_error)?;
-    Ok(json(
-        StatusCode::OK,
-        &CompletionResponse {
-            values,
-            total,
-            has_more,
-        },
-    ))
+    Ok(json(StatusCode::OK, &CompletionResponse::of(completion)))
+}
+
+impl CompletionResponse {
+    fn of(completion: resource::Completion) -> Self {
+        Self {
+            values: completion.values,
+            total: completion.total,
+            has_more: completion.has_more,
+        }
+    }
 }
 
 fn answer(
@@ -175,31 +174,40 @@ fn answer(
     mut charge: MemoryCharge,
 ) -> Result<Response, ApiError> {
     let ttl = Some(result.freshness.ttl).filter(|ttl| !ttl.is_zero());
-    let expires = ttl
-        .and_then(|ttl| SystemTime::now().checked_add(ttl))
-        .map(timestamp);
     let answer = ReadAnswer {
         contents: result.contents.iter().map(content).collect(),
         version: result.version.as_deref(),
         ttl_seconds: ttl.map(|ttl| ttl.as_secs_f64()),
-        expires,
+        expires: ttl.and_then(expiry),
         duration_seconds: took.as_secs_f64(),
-        cache: match (result.shared, ttl) {
-            (true, _) => "hit",
-            (false, Some(_)) => "miss",
-            (false, None) => "none",
-        },
+        cache: cache_label(result.shared, ttl),
     };
     let mut bytes = serde_json::to_vec(&answer).map_err(ApiError::failed)?;
     bytes.push(b'\n');
     // Escapes can make the response larger than expected.
     let more = (bytes.capacity() as u64).saturating_sub(charge.bytes());
     charge.grow_again(more).map_err(no_memory)?;
-    let body = Body::from(Bytes::from_owner(ChargedBytes {
+    let body = charged_body(bytes, charge);
+    Ok(([(CONTENT_TYPE, "application/json")], body).into_response())
+}
+
+fn expiry(ttl: Duration) -> Option<String> {
+    SystemTime::now().checked_add(ttl).map(timestamp)
+}
+
+fn cache_label(is_shared: bool, ttl: Option<Duration>) -> &'static str {
+    match (is_shared, ttl) {
+        (true, _) => "hit",
+        (false, Some(_)) => "miss",
+        (false, None) => "none",
+    }
+}
+
+fn charged_body(bytes: Vec<u8>, charge: MemoryCharge) -> Body {
+    Body::from(Bytes::from_owner(ChargedBytes {
         bytes,
         _charge: charge,
-    }));
-    Ok(([(CONTENT_TYPE, "application/json")], body).into_response())
+    }))
 }
 
 fn content(content: &Content) -> ContentJson<'_> {
@@ -268,18 +276,16 @@ impl Admin {
 
     /// Charges the memory for the response before it is allocated.
     fn charge(&self, call: &resource::Call, result: &ReadResult) -> Result<MemoryCharge, ApiError> {
-        let team = call
-            .caller
-            .as_ref()
-            .and_then(|caller| caller.teams.iter().next().cloned());
-        let memory = self
-            .0
-            .sources
-            .memory
-            .team(&team.unwrap_or_else(TeamName::default_team));
+        let caller = call.caller.as_ref();
+        let memory = self.0.sources.memory.team(&first_team(caller));
         // The base64 text of a blob exists twice: before and after it is copied into the response.
         let bytes = result.wire_size() as u64 * 3;
-        let charge = memory.charge(MemoryUse::Responses, call.caller.as_ref(), bytes);
+        let charge = memory.charge(MemoryUse::Responses, caller, bytes);
         charge.map_err(no_memory)
     }
+}
+
+fn first_team(caller: Option<&Caller>) -> TeamName {
+    let team = caller.and_then(|caller| caller.teams.iter().next());
+    team.cloned().unwrap_or_else(TeamName::default_team)
 }

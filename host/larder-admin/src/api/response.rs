@@ -56,26 +56,24 @@ impl ApiError {
     }
 }
 
+#[derive(Serialize)]
+struct ErrorBody {
+    error: ErrorFields,
+}
+
+#[derive(Serialize)]
+struct ErrorFields {
+    code: &'static str,
+    message: String,
+}
+
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        #[derive(Serialize)]
-        struct Body {
-            error: Inner,
-        }
-        #[derive(Serialize)]
-        struct Inner {
-            code: &'static str,
-            message: String,
-        }
-        json(
-            self.status,
-            &Body {
-                error: Inner {
-                    code: self.code,
-                    message: self.message,
-                },
-            },
-        )
+        let error = ErrorFields {
+            code: self.code,
+            message: self.message,
+        };
+        json(self.status, &ErrorBody { error })
     }
 }
 
@@ -128,9 +126,7 @@ impl PageQuery {
             .parse()
             .ok()
             .filter(|limit| (1..=MAX_LIMIT).contains(limit));
-        limit.ok_or_else(|| {
-            ApiError::bad_request(format!("`limit` must be a number from 1 to {MAX_LIMIT}"))
-        })
+        limit.ok_or_else(invalid_limit)
     }
 
     /// The cursor; none if the request has none.
@@ -155,4 +151,8 @@ impl PageQuery {
         let next = items.last().filter(|_| has_more).map(key);
         Ok(Page { items, next })
     }
+}
+
+fn invalid_limit() -> ApiError {
+    ApiError::bad_request(format!("`limit` must be a number from 1 to {MAX_LIMIT}"))
 }

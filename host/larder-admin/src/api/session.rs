@@ -78,12 +78,7 @@ pub(super) async fn login(
     let authentication = &admin.0.authentication;
     let peer = peer.map(|peer| peer.0.0);
     if !authentication.requires_credential() {
-        let message = "nobody can log in: configure `admin.token` or `admin.scope` first";
-        return Err(ApiError::new(
-            StatusCode::CONFLICT,
-            "no-credentials",
-            message,
-        ));
+        return Err(no_credentials());
     }
     let credential = match authentication.verify(token.trim(), peer).await {
         Ok(credential) => credential,
@@ -94,11 +89,7 @@ pub(super) async fn login(
     };
     let opened = authentication.open_session(credential.clone());
     let NewSession { id, csrf, session } = opened.map_err(no_random_bytes)?;
-    let operator = Operator {
-        credential,
-        peer,
-        session: Some(session.clone()),
-    };
+    let operator = Operator::new(credential, peer, Some(session.clone()));
     // A login that cannot be recorded does not take effect.
     if let Err(error) = admin.record_session("login", &operator).await {
         authentication.close_session(&session);
@@ -110,6 +101,11 @@ pub(super) async fn login(
     };
     let response = json(StatusCode::OK, &session);
     Ok(with_cookie(response, &id, LIFETIME.as_secs(), &headers))
+}
+
+fn no_credentials() -> ApiError {
+    let message = "nobody can log in: configure `admin.token` or `admin.scope` first";
+    ApiError::new(StatusCode::CONFLICT, "no-credentials", message)
 }
 
 fn no_random_bytes(error: impl Display) -> ApiError {
@@ -139,11 +135,7 @@ pub(super) async fn logout(
 
 /// Sets the cookie of a session. If the page was sent over TLS, the cookie is only sent over TLS.
 fn with_cookie(mut response: Response, id: &str, seconds: u64, headers: &HeaderMap) -> Response {
-    let origin = headers
-        .get(ORIGIN)
-        .map(HeaderValue::as_bytes)
-        .unwrap_or_default();
-    let secure = if origin.starts_with(b"https://") {
+    let secure = if is_page_over_tls(headers) {
         "; Secure"
     } else {
         ""
@@ -156,6 +148,11 @@ fn with_cookie(mut response: Response, id: &str, seconds: u64, headers: &HeaderM
         response.headers_mut().insert(SET_COOKIE, cookie);
     }
     response
+}
+
+fn is_page_over_tls(headers: &HeaderMap) -> bool {
+    let origin = headers.get(ORIGIN).map(HeaderValue::as_bytes);
+    origin.is_some_and(|origin| origin.starts_with(b"https://"))
 }
 
 impl Admin {

@@ -9,6 +9,7 @@ use super::query::ApiQuery;
 use super::response::{ApiError, PageQuery, cut};
 use crate::response::json;
 use crate::{Admin, TeamView};
+use larder_model::name::TeamName;
 use larder_model::policy::QuotaUse;
 use larder_runtime::history::VolumeReport;
 use larder_runtime::metrics::Metrics;
@@ -72,34 +73,29 @@ impl Team {
         let name = view.catalog.team();
         let providers = view.catalog.snapshot().offers().len();
         let quotas = view.quota_usage.as_ref().map(|usage| {
-            let count = Quota {
-                name: "providers",
-                used: providers as f64,
-                limit: usage.quota().providers.into(),
-                unit: "",
-            };
-            usage
-                .uses()
-                .into_iter()
-                .map(Quota::of)
-                .chain([count])
+            let uses = usage.uses().into_iter().map(Quota::of);
+            let limit = usage.quota().providers;
+            uses.chain([Quota::of_providers(providers, limit)])
                 .collect()
         });
         Self {
             name: name.to_string(),
             providers,
             quotas: quotas.unwrap_or_default(),
-            callers: metrics
-                .callers()
-                .largest(name, MAX_CALLERS)
-                .into_iter()
-                .map(Caller::of)
-                .collect(),
+            callers: Caller::largest(metrics, name),
         }
     }
 }
 
 impl Quota {
+    fn of_providers(count: usize, limit: u32) -> Self {
+        Self {
+            name: "providers",
+            used: count as f64,
+            limit: limit.into(),
+            unit: "",
+        }
+    }
     fn of(
         QuotaUse {
             name,
@@ -118,6 +114,11 @@ impl Quota {
 }
 
 impl Caller {
+    fn largest(metrics: &Metrics, team: &TeamName) -> Vec<Self> {
+        let callers = metrics.callers().largest(team, MAX_CALLERS);
+        callers.into_iter().map(Self::of).collect()
+    }
+
     fn of(volume: VolumeReport) -> Self {
         Self {
             subject: volume.subject.as_deref().map(cut),
