@@ -178,12 +178,11 @@ impl Authenticator {
             .issuer
             .clone()
             .filter(|issuer| Some(&issuer.config) == config.oauth.as_ref());
-        self.0.state.store(Arc::new(State::new(
-            config,
-            anonymous,
-            reused,
-            &self.0.changed,
-        )));
+        self.replace_state(State::new(config, anonymous, reused, &self.0.changed));
+    }
+
+    fn replace_state(&self, state: State) {
+        self.0.state.store(Arc::new(state));
         self.0.changed.send_replace(());
     }
 
@@ -206,8 +205,7 @@ impl Authenticator {
             before.issuer.clone(),
             &self.0.changed,
         );
-        self.0.state.store(Arc::new(state));
-        self.0.changed.send_replace(());
+        self.replace_state(state);
     }
 
     /// Returns the identity of the sender of a request.
@@ -263,11 +261,7 @@ impl Authenticator {
                 state.tokens.get(digest).is_some_and(is_same)
             }
             CredentialSource::IssuedToken { issuer, key } => {
-                state
-                    .issuer
-                    .as_ref()
-                    .is_some_and(|current| Arc::ptr_eq(current, issuer))
-                    && issuer.has_key(key)
+                state.has_issuer(issuer) && issuer.has_key(key)
             }
         };
         is_accepted && identity.is_current(SystemTime::now())
@@ -379,6 +373,11 @@ impl State {
             config,
         }
     }
+
+    fn has_issuer(&self, issuer: &Arc<Issuer>) -> bool {
+        let current = self.issuer.as_ref();
+        current.is_some_and(|current| Arc::ptr_eq(current, issuer))
+    }
 }
 
 /// Sleeps until this time, or for a shorter time: the caller has to check the time again.
@@ -394,11 +393,7 @@ async fn sleep_until(moment: Option<SystemTime>) {
 
 /// Returns the bearer token of a request. A token is accepted only in the Authorization header.
 fn bearer_token(head: &Parts) -> Result<Option<&str>, AuthError> {
-    let query = head.uri.query().unwrap_or_default();
-    if query
-        .split('&')
-        .any(|pair| pair.split('=').next() == Some("access_token"))
-    {
+    if has_token(head.uri.query().unwrap_or_default()) {
         return Err(AuthError::Malformed(
             "send the token in the Authorization header: a URL may be logged on the way, so replace this token",
         ));
@@ -418,10 +413,18 @@ fn bearer_token(head: &Parts) -> Result<Option<&str>, AuthError> {
         .and_then(|text| text.split_once(' '))
         .ok_or_else(|| malformed.clone())?;
     let token = token.trim_matches(' ');
-    let is_valid = !token.is_empty() && token.bytes().all(|byte| matches!(byte, 0x21..=0x7e));
-    if scheme.eq_ignore_ascii_case("bearer") && is_valid {
+    if scheme.eq_ignore_ascii_case("bearer") && is_token(token) {
         Ok(Some(token))
     } else {
         Err(malformed)
     }
+}
+
+fn has_token(query: &str) -> bool {
+    let mut names = query.split('&').map(|pair| pair.split('=').next());
+    names.any(|name| name == Some("access_token"))
+}
+
+fn is_token(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| matches!(byte, 0x21..=0x7e))
 }

@@ -8,6 +8,7 @@ use std::time::SystemTime;
 use http::StatusCode;
 
 use super::Authenticator;
+use super::challenge::AuthError;
 use super::jwt::AnyIssuedToken;
 
 /// A token of the issuer that was verified, except for its scopes.
@@ -25,6 +26,16 @@ pub enum IssuedTokenError {
     Invalid(String),
     /// The token cannot be verified at the moment.
     Unavailable(String),
+}
+
+impl From<AuthError> for IssuedTokenError {
+    fn from(error: AuthError) -> Self {
+        let message = error.description().into_owned();
+        match error.status() {
+            StatusCode::SERVICE_UNAVAILABLE => Self::Unavailable(message),
+            _ => Self::Invalid(message),
+        }
+    }
 }
 
 impl fmt::Debug for IssuedToken {
@@ -69,11 +80,7 @@ impl IssuedToken {
             ..
         } = &self.token;
         let state = self.authenticator.0.state.load();
-        let is_accepted = state
-            .issuer
-            .as_ref()
-            .is_some_and(|current| Arc::ptr_eq(current, issuer));
-        is_accepted && issuer.has_key(key) && SystemTime::now() < *expires
+        state.has_issuer(issuer) && issuer.has_key(key) && SystemTime::now() < *expires
     }
 }
 
@@ -87,16 +94,7 @@ impl Authenticator {
             .issuer
             .clone()
             .ok_or(IssuedTokenError::NoIssuer)?;
-        let verified = issuer
-            .verify_any(token, &self.0.drain)
-            .await
-            .map_err(|error| {
-                let message = error.description().into_owned();
-                match error.status() {
-                    StatusCode::SERVICE_UNAVAILABLE => IssuedTokenError::Unavailable(message),
-                    _ => IssuedTokenError::Invalid(message),
-                }
-            })?;
+        let verified = issuer.verify_any(token, &self.0.drain).await?;
         Ok(IssuedToken {
             token: verified,
             authenticator: self.clone(),

@@ -138,9 +138,7 @@ impl Issuer {
         token: &str,
         drain: &Drain,
     ) -> Result<Arc<Identity>, AuthError> {
-        if token.len() > MAX_TOKEN {
-            return Err(AuthError::invalid("the token is too long"));
-        }
+        check_length(token)?;
         let digest = Digest::of(token.as_bytes());
         let now = SystemTime::now();
         let current = self.keys.current();
@@ -172,11 +170,7 @@ impl Issuer {
                 "the token's signature algorithm is not accepted",
             ));
         }
-        let media_type = header.typ.as_deref().map(|name| name.to_ascii_lowercase());
-        let media_type = media_type
-            .as_deref()
-            .map(|name| name.strip_prefix("application/").unwrap_or(name));
-        if !matches!(media_type, None | Some("jwt" | "at+jwt")) {
+        if !header.typ.as_deref().is_none_or(is_access_token) {
             return Err(AuthError::invalid("the token is not an access token"));
         }
         if header.crit.is_some() {
@@ -243,9 +237,7 @@ impl Issuer {
         token: &str,
         drain: &Drain,
     ) -> Result<AnyIssuedToken, AuthError> {
-        if token.len() > MAX_TOKEN {
-            return Err(AuthError::invalid("the token is too long"));
-        }
+        check_length(token)?;
         let (id, algorithm) = self.header(token)?;
         let (_, key) = self
             .key(self.keys.current(), id.as_deref(), algorithm, drain)
@@ -293,12 +285,7 @@ impl Issuer {
     fn caller(&self, claims: Claims) -> Result<Caller, AuthError> {
         let subject = claims.subject()?;
         let scopes = claims.scopes();
-        let missing = self
-            .config
-            .scopes
-            .iter()
-            .any(|needed| !scopes.contains(needed));
-        if missing {
+        if !self.has_required_scopes(&scopes) {
             return Err(AuthError::MissingScopes);
         }
         let teams = match &self.config.membership {
@@ -318,6 +305,24 @@ impl Issuer {
             scopes,
         })
     }
+
+    fn has_required_scopes(&self, scopes: &[String]) -> bool {
+        let mut required = self.config.scopes.iter();
+        required.all(|scope| scopes.contains(scope))
+    }
+}
+
+fn check_length(token: &str) -> Result<(), AuthError> {
+    if token.len() > MAX_TOKEN {
+        return Err(AuthError::invalid("the token is too long"));
+    }
+    Ok(())
+}
+
+fn is_access_token(media_type: &str) -> bool {
+    let name = media_type.to_ascii_lowercase();
+    let name = name.strip_prefix("application/").unwrap_or(&name);
+    matches!(name, "jwt" | "at+jwt")
 }
 
 impl Claims {
@@ -338,19 +343,10 @@ impl Claims {
     }
 
     fn scopes(&self) -> Vec<String> {
-        let words = |text: &str| {
-            text.split_ascii_whitespace()
-                .map(ToOwned::to_owned)
-                .collect::<Vec<_>>()
-        };
         // Two large issuers write `scp` instead of `scope`.
         let mut scopes = match self.0.get("scope").or_else(|| self.0.get("scp")) {
             Some(Value::String(text)) => words(text),
-            Some(Value::Array(all)) => all
-                .iter()
-                .filter_map(Value::as_str)
-                .map(ToOwned::to_owned)
-                .collect(),
+            Some(Value::Array(all)) => texts(all),
             _ => Vec::new(),
         };
         // Sorted, because cached responses are looked up by scopes.
@@ -377,6 +373,16 @@ impl Claims {
             _ => Vec::new(),
         }
     }
+}
+
+fn words(text: &str) -> Vec<String> {
+    let words = text.split_ascii_whitespace();
+    words.map(ToOwned::to_owned).collect()
+}
+
+fn texts(list: &[Value]) -> Vec<String> {
+    let texts = list.iter().filter_map(Value::as_str);
+    texts.map(ToOwned::to_owned).collect()
 }
 
 /// Returns the error for a token that failed verification. The error contains no part of the token.

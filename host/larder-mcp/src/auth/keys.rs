@@ -145,17 +145,12 @@ impl KeySource {
     /// `began` is when the token was received.
     fn missing_key(&self, id: &str, began: Instant) -> MissingKey {
         let state = self.fetch_state();
-        let started = state.last_start;
-        let succeeded = state.last_success;
-        let is_fresh = started
-            .zip(succeeded)
-            .is_some_and(|(started, ended)| began <= started && started <= ended);
         let was_missing = |at| {
             state
                 .unknown_ids
                 .was_missing_after(id, self.min_fetch_interval, at)
         };
-        if is_fresh || succeeded.is_some_and(was_missing) {
+        if state.has_fetched_since(began) || state.last_success.is_some_and(was_missing) {
             MissingKey::Absent
         } else {
             let since = state.last.map_or(Duration::ZERO, |last| last.elapsed());
@@ -166,11 +161,7 @@ impl KeySource {
     /// Returns the fetch in progress, or starts one. Returns `None` if the last fetch was too recent.
     fn start_fetch(self: &Arc<Self>, drain: &Drain) -> Option<watch::Receiver<()>> {
         let mut fetching = self.fetch_state();
-        if let Some(done) = fetching
-            .in_progress
-            .as_ref()
-            .filter(|done| done.has_changed().is_ok())
-        {
+        if let Some(done) = fetching.running_fetch() {
             return Some(done.clone());
         }
         if fetching
@@ -242,6 +233,19 @@ impl KeySource {
 
     fn fetch_state(&self) -> MutexGuard<'_, FetchState> {
         self.fetching.lock()
+    }
+}
+
+impl FetchState {
+    /// Whether a successful fetch started after this time.
+    fn has_fetched_since(&self, began: Instant) -> bool {
+        let fetch = self.last_start.zip(self.last_success);
+        fetch.is_some_and(|(started, ended)| began <= started && started <= ended)
+    }
+
+    fn running_fetch(&self) -> Option<&watch::Receiver<()>> {
+        let done = self.in_progress.as_ref();
+        done.filter(|done| done.has_changed().is_ok())
     }
 }
 

@@ -21,18 +21,9 @@ pub struct BadUrl(String);
 impl SecureUrl {
     /// Parses a URL.
     pub fn parse(text: &str) -> Result<Self, BadUrl> {
-        let error = || BadUrl(text.escape_debug().take(200).collect());
-        let uri = absolute(text)
-            .filter(|uri| uri.query().is_none())
-            .ok_or_else(error)?;
-        let is_secure = match uri.scheme_str() {
-            Some("https") => true,
-            _ => is_local(&uri),
-        };
-        if is_secure {
-            Ok(Self(text.to_owned()))
-        } else {
-            Err(error())
+        match absolute(text) {
+            Some(uri) if is_trusted(&uri) => Ok(Self(text.to_owned())),
+            _ => Err(BadUrl(text.escape_debug().take(200).collect())),
         }
     }
 
@@ -45,6 +36,10 @@ impl SecureUrl {
     pub(super) fn is_local(&self) -> bool {
         absolute(&self.0).is_some_and(|uri| is_local(&uri))
     }
+}
+
+fn is_trusted(uri: &Uri) -> bool {
+    uri.query().is_none() && (uri.scheme_str() == Some("https") || is_local(uri))
 }
 
 impl fmt::Display for SecureUrl {
@@ -94,16 +89,20 @@ impl Audience {
 /// Parses an absolute HTTP URL that has no user, no fragment, and no character that would need quoting in a
 /// header.
 fn absolute(text: &str) -> Option<Uri> {
-    let is_plain = text.len() <= 2_000
-        && text
-            .bytes()
-            .all(|byte| matches!(byte, 0x21..=0x7e) && !b"\"\\#".contains(&byte));
-    let uri: Uri = text.parse().ok().filter(|_| is_plain)?;
-    let http = matches!(uri.scheme_str(), Some("http" | "https"));
-    let host = uri
-        .authority()
-        .is_some_and(|authority| !authority.host().is_empty() && !authority.as_str().contains('@'));
-    (http && host).then_some(uri)
+    let uri: Uri = text.parse().ok().filter(|_| is_plain(text))?;
+    let is_http = matches!(uri.scheme_str(), Some("http" | "https"));
+    (is_http && has_host_without_user(&uri)).then_some(uri)
+}
+
+fn is_plain(text: &str) -> bool {
+    let is_plain = |byte| matches!(byte, 0x21..=0x7e) && !b"\"\\#".contains(&byte);
+    text.len() <= 2_000 && text.bytes().all(is_plain)
+}
+
+fn has_host_without_user(uri: &Uri) -> bool {
+    let authority = uri.authority();
+    authority
+        .is_some_and(|authority| !authority.host().is_empty() && !authority.as_str().contains('@'))
 }
 
 fn is_local(uri: &Uri) -> bool {
