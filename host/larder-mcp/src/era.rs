@@ -216,14 +216,14 @@ impl<'h> SingleHeader<'h> {
             .to_str()
             .ok()
             .filter(|_| !self.is_repeated)
-            .ok_or_else(|| {
-                RpcError::bad_request(
-                    HEADER_MISMATCH,
-                    format!("header mismatch: `{name}` is repeated or not plain ASCII"),
-                )
-            })?;
+            .ok_or_else(|| invalid_header(name))?;
         Ok(Some(text.trim()))
     }
+}
+
+fn invalid_header(name: &HeaderName) -> RpcError {
+    let message = format!("header mismatch: `{name}` is repeated or not plain ASCII");
+    RpcError::bad_request(HEADER_MISMATCH, message)
 }
 
 /// Decodes `=?base64?…?=`, the form for values that are not allowed in a header.
@@ -238,12 +238,12 @@ pub(super) fn decode<'a>(value: &'a str, header: &str) -> Result<Cow<'a, str>, R
     bytes
         .and_then(|bytes| String::from_utf8(bytes).ok())
         .map(Cow::Owned)
-        .ok_or_else(|| {
-            RpcError::bad_request(
-                HEADER_MISMATCH,
-                format!("header mismatch: {header} is not base64 of UTF-8"),
-            )
-        })
+        .ok_or_else(|| not_base64(header))
+}
+
+fn not_base64(header: &str) -> RpcError {
+    let message = format!("header mismatch: {header} is not base64 of UTF-8");
+    RpcError::bad_request(HEADER_MISMATCH, message)
 }
 
 fn classify_without_version(
@@ -283,15 +283,18 @@ fn classify_without_version(
 
 /// Whether this is the modern version or a later one.
 fn is_modern(version: &str) -> bool {
-    let is_date = version.len() == 10
-        && version.bytes().enumerate().all(|(n, byte)| {
+    is_date(version) && version >= MODERN
+}
+
+fn is_date(text: &str) -> bool {
+    text.len() == 10
+        && text.bytes().enumerate().all(|(n, byte)| {
             if matches!(n, 4 | 7) {
                 byte == b'-'
             } else {
                 byte.is_ascii_digit()
             }
-        });
-    is_date && version >= MODERN
+        })
 }
 
 /// Returns the version in the `MCP-Protocol-Version` header.

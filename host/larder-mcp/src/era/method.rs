@@ -329,22 +329,14 @@ pub(crate) fn add_trace_headers(call: &mut Call, headers: &HeaderMap) {
 
 /// Creates the call of a request: the caller, the metadata and the trace context.
 pub(crate) fn new_call(params: &Params<'_>, caller: Caller) -> Result<Call, RpcError> {
-    let size: usize = params
-        .meta
-        .iter()
-        .map(|(key, json)| key.len() + json.get().len())
-        .sum();
-    if size > MAX_METADATA {
+    if metadata_size(&params.meta) > MAX_METADATA {
         return Err(RpcError::new(
             INVALID_PARAMS,
             format!("`_meta` has more than {}", size::show(MAX_METADATA as u64)),
         ));
     }
     let mut call = Call::from_caller(caller);
-    // An invalid trace context is ignored. It does not fail the request.
-    let text = |key| params.meta.text(key).ok().flatten();
-    call.trace = text("traceparent")
-        .and_then(|parent| TraceContext::parse(&parent, text("tracestate").as_deref()));
+    call.trace = trace_context(&params.meta);
     call.only_protocol_metadata = params
         .meta
         .iter()
@@ -352,6 +344,17 @@ pub(crate) fn new_call(params: &Params<'_>, caller: Caller) -> Result<Call, RpcE
     call.metadata =
         PackedPairs::from_pairs(params.meta.iter().map(|(key, json)| (key, json.get())));
     Ok(call)
+}
+
+fn metadata_size(meta: &Fields<'_>) -> usize {
+    let sizes = meta.iter().map(|(key, json)| key.len() + json.get().len());
+    sizes.sum()
+}
+
+/// An invalid trace context is ignored. It does not fail the request.
+fn trace_context(meta: &Fields<'_>) -> Option<TraceContext> {
+    let text = |key| meta.text(key).ok().flatten();
+    TraceContext::parse(&text("traceparent")?, text("tracestate").as_deref())
 }
 
 impl Operation {
@@ -438,18 +441,12 @@ impl Operation {
         })
     }
 
-    fn with_uri(uri: Result<Uri, InvalidUri>, is_read: bool, of: impl FnOnce(Uri) -> Self) -> Self {
+    fn with_uri<T>(uri: Result<T, InvalidUri>, is_read: bool, of: impl FnOnce(T) -> Self) -> Self {
         uri.map_or_else(|invalid| Self::InvalidUri { is_read, invalid }, of)
     }
 
     fn subscribe(uris: Result<Vec<Uri>, InvalidUri>, with_content: bool) -> Self {
-        match uris {
-            Ok(uris) => Self::Subscribe { uris, with_content },
-            Err(invalid) => Self::InvalidUri {
-                is_read: false,
-                invalid,
-            },
-        }
+        Self::with_uri(uris, false, |uris| Self::Subscribe { uris, with_content })
     }
 }
 

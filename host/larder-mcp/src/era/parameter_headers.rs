@@ -35,10 +35,7 @@ fn check_one(
 ) -> Result<(), RpcError> {
     match (header, argument) {
         (None, None) => Ok(()),
-        (Some(_), None) => Err(RpcError::bad_request(
-            HEADER_MISMATCH,
-            format!("header mismatch: {name} is sent, but the body has no such argument"),
-        )),
+        (Some(_), None) => Err(surplus_header(name)),
         (None, Some(value)) => Err(mismatch(name.as_str(), None, &text(value))),
         (Some(header), Some(value)) => {
             if agrees(&decode(header, name.as_str())?, value) {
@@ -48,6 +45,11 @@ fn check_one(
             }
         }
     }
+}
+
+fn surplus_header(name: &HeaderName) -> RpcError {
+    let message = format!("header mismatch: {name} is sent, but the body has no such argument");
+    RpcError::bad_request(HEADER_MISMATCH, message)
 }
 
 /// Whether a decoded header has this value. Numbers are compared as numbers: `42` is equal to `42.0`.

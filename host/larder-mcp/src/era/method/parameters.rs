@@ -90,13 +90,14 @@ pub(super) fn completion(fields: &Fields<'_>) -> Result<Operation, RpcError> {
                 filled,
             })))
         }
-        other => {
-            let other = clip(other, 80);
-            let message =
-                format!("`ref.type` is `{other}`: use \"ref/resource\" or \"ref/prompt\"");
-            Err(RpcError::new(INVALID_PARAMS, message))
-        }
+        other => Err(unknown_reference(other)),
     }
+}
+
+fn unknown_reference(kind: &str) -> RpcError {
+    let kind = clip(kind, 80);
+    let message = format!("`ref.type` is `{kind}`: use \"ref/resource\" or \"ref/prompt\"");
+    RpcError::new(INVALID_PARAMS, message)
 }
 
 /// Reads the parameters of a search.
