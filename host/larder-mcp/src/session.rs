@@ -171,11 +171,7 @@ impl<W> Sessions<W> {
                 .insert(session.key, EarlierSession { caller, last_used });
         }
         while table.len() > self.max_sessions {
-            let Some((&oldest, _)) = table
-                .stored
-                .iter()
-                .min_by_key(|(_, session)| session.last_used)
-            else {
+            let Some(oldest) = table.oldest_stored() else {
                 break;
             };
             table.stored.remove(&oldest);
@@ -217,12 +213,7 @@ impl<W> Sessions<W> {
         id: Option<&str>,
         caller: &Caller,
     ) -> Result<Arc<Session<W>>, RpcError> {
-        let id = id.ok_or_else(|| {
-            RpcError::bad_request(
-                INVALID_REQUEST,
-                "the Mcp-Session-Id header is missing: call `initialize` first",
-            )
-        })?;
+        let id = id.ok_or_else(missing_session_id)?;
         let session = self
             .lock()
             .open
@@ -230,13 +221,7 @@ impl<W> Sessions<W> {
             .filter(|session| session.caller.is_same_principal(caller))
             .cloned();
         let session = session.filter(|session| !session.is_idle(self.idle_timeout));
-        let session = session.ok_or_else(|| {
-            RpcError::new(
-                INVALID_REQUEST,
-                "there is no such session: call `initialize` again",
-            )
-            .with_status(StatusCode::NOT_FOUND)
-        })?;
+        let session = session.ok_or_else(unknown_session)?;
         session.touch();
         Ok(session)
     }
@@ -358,6 +343,22 @@ impl<W> Table<W> {
     fn len(&self) -> usize {
         self.open.len() + self.stored.len()
     }
+
+    fn oldest_stored(&self) -> Option<SessionKey> {
+        let stored = self.stored.iter();
+        let oldest = stored.min_by_key(|(_, session)| session.last_used);
+        oldest.map(|(key, _)| *key)
+    }
+}
+
+fn missing_session_id() -> RpcError {
+    let message = "the Mcp-Session-Id header is missing: call `initialize` first";
+    RpcError::bad_request(INVALID_REQUEST, message)
+}
+
+fn unknown_session() -> RpcError {
+    let message = "there is no such session: call `initialize` again";
+    RpcError::new(INVALID_REQUEST, message).with_status(StatusCode::NOT_FOUND)
 }
 
 /// Returns 192 random bits in hexadecimal.

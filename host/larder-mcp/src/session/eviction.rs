@@ -49,25 +49,39 @@ fn caller_key(caller: &Caller) -> CallerKey {
 }
 
 fn candidates<W>(table: &Table<W>) -> impl Iterator<Item = Candidate<'_>> {
-    let open = table
-        .open
-        .values()
-        .map(|session: &Arc<Session<W>>| Candidate {
+    let open = table.open.values();
+    let stored = table.stored.iter();
+    open.map(|session| Candidate::open(session))
+        .chain(stored.map(|(key, session)| Candidate::stored(*key, session)))
+}
+
+impl<'a> Candidate<'a> {
+    fn open<W>(session: &'a Session<W>) -> Self {
+        Self {
             caller: &session.caller,
             is_in_use: session.is_in_use(),
             last_used: session.usage().last_used,
             key: CandidateKey::Open(&session.id),
-        });
-    let stored = table
-        .stored
-        .iter()
-        .map(|(key, EarlierSession { caller, last_used })| Candidate {
-            caller,
+        }
+    }
+
+    fn stored(key: SessionKey, session: &'a EarlierSession) -> Self {
+        Self {
+            caller: &session.caller,
             is_in_use: false,
-            last_used: *last_used,
-            key: CandidateKey::Stored(*key),
-        });
-    open.chain(stored)
+            last_used: session.last_used,
+            key: CandidateKey::Stored(key),
+        }
+    }
+}
+
+impl From<CandidateKey<'_>> for Victim {
+    fn from(key: CandidateKey<'_>) -> Self {
+        match key {
+            CandidateKey::Open(id) => Self::Open(id.to_owned()),
+            CandidateKey::Stored(key) => Self::Stored(key),
+        }
+    }
 }
 
 impl SessionCounts {
@@ -107,10 +121,7 @@ impl SessionCounts {
                 )
             })
         });
-        session.map(|session| match session.key {
-            CandidateKey::Open(id) => Victim::Open(id.to_owned()),
-            CandidateKey::Stored(key) => Victim::Stored(key),
-        })
+        session.map(|session| session.key.into())
     }
 
     fn is_evictable(&self, session: &Candidate<'_>, caller: &Caller) -> bool {

@@ -50,12 +50,11 @@ impl FileSessionStore {
 
 async fn limited<T>(work: impl Future<Output = io::Result<T>>) -> io::Result<T> {
     let ended = tokio::time::timeout(TIMEOUT, work).await;
-    ended.unwrap_or_else(|_| {
-        Err(io::Error::new(
-            io::ErrorKind::TimedOut,
-            "the disk did not respond in time",
-        ))
-    })
+    ended.unwrap_or_else(|_| Err(disk_timeout()))
+}
+
+fn disk_timeout() -> io::Error {
+    io::Error::new(io::ErrorKind::TimedOut, "the disk did not respond in time")
 }
 
 impl Inner {
@@ -114,11 +113,11 @@ impl SessionStore for FileSessionStore {
 
     async fn remove(&self, keys: Vec<SessionKey>) -> io::Result<()> {
         self.run(move |inner| {
-            let remove = |key: &SessionKey| {
-                inner.keys().remove(key);
-                inner.files.remove(*key)
-            };
-            keys.iter().try_for_each(remove)
+            for key in keys {
+                inner.keys().remove(&key);
+                inner.files.remove(key)?;
+            }
+            Ok(())
         })
         .await
     }

@@ -34,20 +34,12 @@ pub(super) struct SessionFiles {
 impl SessionFiles {
     /// Opens the folder. If the folder does not exist, creates it.
     pub(super) fn open(folder: &Path) -> io::Result<Self> {
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(folder)?;
+        create_folder(folder)?;
         let untrusted =
             |why: FileTrustError| io::Error::other(format!("{} {why}", folder.display()));
         private_files::check_folder(folder, ACCESSIBLE_TO_OTHERS).map_err(untrusted)?;
         let lock = private_files::open_lock(&folder.join(LOCK_FILE)).map_err(untrusted)?;
-        lock.try_lock().map_err(|_| {
-            io::Error::new(
-                io::ErrorKind::ResourceBusy,
-                format!("another server uses {}", folder.display()),
-            )
-        })?;
+        lock.try_lock().map_err(|_| folder_in_use(folder))?;
         let key = SealingKey::open(&folder.join(KEY_FILE))?;
         Ok(Self {
             folder: folder.to_owned(),
@@ -147,4 +139,13 @@ impl SessionFiles {
     fn path(&self, key: SessionKey) -> PathBuf {
         self.folder.join(key.to_string())
     }
+}
+
+fn create_folder(folder: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
+fn folder_in_use(folder: &Path) -> io::Error {
+    let message = format!("another server uses {}", folder.display());
+    io::Error::new(io::ErrorKind::ResourceBusy, message)
 }

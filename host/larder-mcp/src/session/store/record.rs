@@ -73,15 +73,10 @@ impl SessionRecord {
         let written: SerializedRecord = serde_json::from_slice(bytes).ok()?;
         let version =
             LegacyVersion::parse(&written.version).filter(|_| written.format == FORMAT)?;
-        let teams: Option<Vec<_>> = written
-            .teams
-            .iter()
-            .map(|team| TeamName::parse(team).ok())
-            .collect();
         let owner = SessionOwner {
             subject: written.subject,
             issuer: written.issuer,
-            teams: Teams::of(teams?)?,
+            teams: parse_teams(&written.teams)?,
         };
         Some(Self {
             version,
@@ -91,6 +86,11 @@ impl SessionRecord {
             subscriptions: written.subscriptions,
         })
     }
+}
+
+fn parse_teams(names: &[String]) -> Option<Teams> {
+    let teams = names.iter().map(|name| TeamName::parse(name).ok());
+    Teams::of(teams.collect::<Option<Vec<_>>>()?)
 }
 
 #[cfg(test)]
