@@ -23,14 +23,20 @@ fn is_date(date: &str) -> bool {
     let Some([year, month, day]) = numbers(date, '-', [4, 2, 2]) else {
         return false;
     };
-    let is_leap_year = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    let days = match month {
+    year > 0 && (1..=12).contains(&month) && (1..=days_in(month, year)).contains(&day)
+}
+
+fn days_in(month: u16, year: u16) -> u16 {
+    match month {
         4 | 6 | 9 | 11 => 30,
-        2 if is_leap_year => 29,
+        2 if is_leap_year(year) => 29,
         2 => 28,
         _ => 31,
-    };
-    year > 0 && (1..=12).contains(&month) && (1..=days).contains(&day)
+    }
+}
+
+fn is_leap_year(year: u16) -> bool {
+    year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
 }
 
 /// Checks the time of day and the offset from UTC.
@@ -45,12 +51,18 @@ fn is_time(text: &str) -> bool {
     let (time, fraction) = time
         .split_once('.')
         .map_or((time, None), |(time, rest)| (time, Some(rest)));
-    numbers(time, ':', [2, 2, 2])
-        .is_some_and(|[hour, minute, second]| hour < 24 && minute < 60 && second < 60)
+    is_time_of_day(time)
         && fraction.is_none_or(|fraction| is_number(fraction, MAX_FRACTION_DIGITS))
-        && offset.is_none_or(|offset| {
-            numbers(offset, ':', [2, 2]).is_some_and(|[hour, minute]| hour < 24 && minute < 60)
-        })
+        && offset.is_none_or(is_offset)
+}
+
+fn is_time_of_day(text: &str) -> bool {
+    numbers(text, ':', [2, 2, 2])
+        .is_some_and(|[hour, minute, second]| hour < 24 && minute < 60 && second < 60)
+}
+
+fn is_offset(text: &str) -> bool {
+    numbers(text, ':', [2, 2]).is_some_and(|[hour, minute]| hour < 24 && minute < 60)
 }
 
 /// Returns the numbers of a text such as `2026-01-31`, if they have exactly these numbers of digits.
@@ -73,12 +85,6 @@ fn is_number(text: &str, max_digits: usize) -> bool {
 /// Whether a text is a media type, such as `text/plain; charset=utf-8`. Of the parameters, only the characters are
 /// checked.
 pub fn is_media_type(text: &str) -> bool {
-    let is_token = |text: &str| {
-        !text.is_empty()
-            && text
-                .chars()
-                .all(|c| c.is_ascii_alphanumeric() || "!#$&-^_.+".contains(c))
-    };
     let (name, parameters) = text.split_once(';').unwrap_or((text, ""));
     text.len() <= MAX_MEDIA_TYPE
         && name
@@ -86,6 +92,11 @@ pub fn is_media_type(text: &str) -> bool {
             .split_once('/')
             .is_some_and(|(kind, subtype)| is_token(kind) && is_token(subtype))
         && parameters.chars().all(|c| c == ' ' || c.is_ascii_graphic())
+}
+
+fn is_token(text: &str) -> bool {
+    let is_known = |c: char| c.is_ascii_alphanumeric() || "!#$&-^_.+".contains(c);
+    !text.is_empty() && text.chars().all(is_known)
 }
 
 /// Whether a text is a URL of an icon that is safe to fetch or to decode: `https://` or `data:image/`.
@@ -141,16 +152,17 @@ pub fn is_metadata_key(key: &str) -> bool {
 /// Whether a prefix of metadata keys is reserved. The protocol reserves prefixes whose second label is one of its own
 /// labels. Its earlier versions also reserve prefixes with such a label at another place, except at the end.
 fn is_reserved_prefix(prefix: &str) -> bool {
-    let is_own = |label: &str| {
-        ["modelcontextprotocol", "mcp"]
-            .iter()
-            .any(|own| label.eq_ignore_ascii_case(own))
-    };
     let mut labels = prefix.split('.');
     let before_last = prefix.rsplit_once('.').map_or("", |(labels, _)| labels);
-    labels.nth(1).is_some_and(is_own)
-        || before_last.split('.').any(is_own)
+    labels.nth(1).is_some_and(is_label_of_protocol)
+        || before_last.split('.').any(is_label_of_protocol)
         || prefix.eq_ignore_ascii_case("dev.larder")
+}
+
+fn is_label_of_protocol(label: &str) -> bool {
+    ["modelcontextprotocol", "mcp"]
+        .iter()
+        .any(|own| label.eq_ignore_ascii_case(own))
 }
 
 #[cfg(test)]

@@ -26,32 +26,18 @@ impl TraceContext {
         let trace = parts.next()?;
         let span = parts.next()?;
         let flags = parts.next()?;
-        let is_hex = |part: &str, length: usize| {
-            part.len() == length
-                && part
-                    .bytes()
-                    .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
-        };
-        let is_id = |part: &str, length: usize| {
-            is_hex(part, length) && part.bytes().any(|byte| byte != b'0')
-        };
         // Later versions may have more parts, but the known parts keep their positions.
         let is_version =
             is_hex(version, 2) && version != "ff" && (version != "00" || parts.next().is_none());
         if !is_version || !is_id(trace, 32) || !is_id(span, 16) || !is_hex(flags, 2) {
             return None;
         }
-        let is_printable = |state: &&str| {
-            (1..=MAX_TRACESTATE_BYTES).contains(&state.len())
-                && state.bytes().all(|byte| matches!(byte, 0x20..=0x7e))
-        };
-        let tracestate = tracestate
-            .map(str::trim)
-            .filter(is_printable)
-            .map(ToOwned::to_owned);
+        let tracestate = tracestate.map(str::trim);
         Some(Self {
             traceparent: format!("00-{trace}-{span}-{flags}"),
-            tracestate,
+            tracestate: tracestate
+                .filter(|state| is_valid_state(state))
+                .map(ToOwned::to_owned),
             recorder: None,
         })
     }
@@ -103,6 +89,20 @@ impl TraceContext {
             .into_iter()
             .chain(tracestate)
     }
+}
+
+fn is_hex(part: &str, length: usize) -> bool {
+    let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    part.len() == length && part.bytes().all(is_digit)
+}
+
+fn is_id(part: &str, length: usize) -> bool {
+    is_hex(part, length) && part.bytes().any(|byte| byte != b'0')
+}
+
+fn is_valid_state(state: &str) -> bool {
+    (1..=MAX_TRACESTATE_BYTES).contains(&state.len())
+        && state.bytes().all(|byte| matches!(byte, 0x20..=0x7e))
 }
 
 #[cfg(test)]

@@ -40,14 +40,8 @@ pub struct FunctionResource {
 impl FunctionSettings {
     /// Adds what an author requests. The settings of the operator take precedence.
     pub(super) fn add_missing(&mut self, requested: &Self) {
-        for (name, tool) in &requested.tools {
-            let own = self.tools.entry(name.clone());
-            own.or_insert_with(|| tool.clone());
-        }
-        for (template, resource) in &requested.resources {
-            let own = self.resources.entry(template.clone());
-            own.or_insert_with(|| resource.clone());
-        }
+        add_missing(&mut self.tools, &requested.tools);
+        add_missing(&mut self.resources, &requested.resources);
     }
 
     /// The resources that the operator did not configure with the same template.
@@ -59,5 +53,15 @@ impl FunctionSettings {
         std::iter::from_fn(move || {
             all.find(|(template, _)| !operator.resources.contains_key(*template))
         })
+    }
+}
+
+/// Adds the values that are not set.
+pub(super) fn add_missing<T: Clone>(
+    own: &mut BTreeMap<String, T>,
+    requested: &BTreeMap<String, T>,
+) {
+    for (name, value) in requested {
+        own.entry(name.clone()).or_insert_with(|| value.clone());
     }
 }

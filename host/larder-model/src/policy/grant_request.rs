@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
+use super::functions::add_missing;
 use super::quoted::quoted;
 use super::{
     Access, AppGrant, Dir, FunctionSettings, Grant, HostRule, KeyValueGrant, Secret, TcpRule,
@@ -84,21 +85,9 @@ impl GrantRequest {
 
     /// The requests beyond the operator's grant, as lines.
     pub fn lines_beyond(&self, operator: &Grant) -> BTreeSet<String> {
-        let dirs = self
-            .dirs
-            .iter()
-            .filter(|dir| !covers_dir(operator, dir))
-            .map(dir_line);
-        let hosts = self
-            .hosts
-            .iter()
-            .filter(|rule| !covers_host(operator, rule))
-            .map(host_line);
-        let tcp = self
-            .tcp
-            .iter()
-            .filter(|rule| !covers_tcp(operator, rule))
-            .map(tcp_line);
+        let dirs = self.dirs_beyond(operator).map(dir_line);
+        let hosts = self.hosts_beyond(operator).map(host_line);
+        let tcp = self.tcp_beyond(operator).map(tcp_line);
         let env = self
             .env
             .keys()
@@ -127,16 +116,26 @@ impl GrantRequest {
             .collect()
     }
 
+    fn dirs_beyond(&self, operator: &Grant) -> impl Iterator<Item = &Dir> {
+        let dirs = self.dirs.iter();
+        dirs.filter(move |dir| !covers_dir(operator, dir))
+    }
+
+    fn hosts_beyond(&self, operator: &Grant) -> impl Iterator<Item = &HostRule> {
+        let hosts = self.hosts.iter();
+        hosts.filter(move |rule| !covers_host(operator, rule))
+    }
+
+    fn tcp_beyond(&self, operator: &Grant) -> impl Iterator<Item = &TcpRule> {
+        let tcp = self.tcp.iter();
+        tcp.filter(move |rule| !covers_tcp(operator, rule))
+    }
+
     /// Returns the grant of the provider once all requests are approved. The operator's own grant has
     /// precedence.
     pub fn merged_into(&self, operator: &Grant) -> Grant {
         let mut grant = operator.clone();
-        for (name, value) in &self.settings {
-            grant
-                .settings
-                .entry(name.clone())
-                .or_insert_with(|| value.clone());
-        }
+        add_missing(&mut grant.settings, &self.settings);
         for (name, value) in &self.env {
             if let Some(value) = value {
                 grant
@@ -153,24 +152,9 @@ impl GrantRequest {
         let requested =
             requested.filter_map(|(name, secret)| Some((name.clone(), secret.clone()?)));
         grant.secrets = requested.chain(own).collect();
-        grant.dirs.extend(
-            self.dirs
-                .iter()
-                .filter(|dir| !covers_dir(operator, dir))
-                .cloned(),
-        );
-        grant.hosts.extend(
-            self.hosts
-                .iter()
-                .filter(|rule| !covers_host(operator, rule))
-                .cloned(),
-        );
-        grant.tcp.extend(
-            self.tcp
-                .iter()
-                .filter(|rule| !covers_tcp(operator, rule))
-                .cloned(),
-        );
+        grant.dirs.extend(self.dirs_beyond(operator).cloned());
+        grant.hosts.extend(self.hosts_beyond(operator).cloned());
+        grant.tcp.extend(self.tcp_beyond(operator).cloned());
         grant.key_value = operator.key_value.union(self.key_value);
         grant.tools = operator.tools.union(&self.tools);
         grant.prompts |= self.prompts;
@@ -290,20 +274,7 @@ fn host_line(rule: &HostRule) -> String {
     if let Some(port) = rule.port {
         _ = write!(line, ":{port}");
     }
-    line += match &rule.methods {
-        None => " GET,HEAD".to_owned(),
-        Some(all) if all.is_empty() => " *".to_owned(),
-        Some(some) => format!(
-            " {}",
-            some.iter()
-                .cloned()
-                .collect::<BTreeSet<_>>()
-                .into_iter()
-                .collect::<Vec<_>>()
-                .join(",")
-        ),
-    }
-    .as_str();
+    _ = write!(line, " {}", methods(rule));
     if rule.private {
         line += ", private";
     }
@@ -311,6 +282,19 @@ fn host_line(rule: &HostRule) -> String {
         _ = write!(line, ", {auth}");
     }
     line
+}
+
+fn methods(rule: &HostRule) -> String {
+    match &rule.methods {
+        None => "GET,HEAD".to_owned(),
+        Some(all) if all.is_empty() => "*".to_owned(),
+        Some(some) => sorted(some).join(","),
+    }
+}
+
+fn sorted(methods: &[String]) -> Vec<&str> {
+    let methods: BTreeSet<&str> = methods.iter().map(String::as_str).collect();
+    methods.into_iter().collect()
 }
 
 fn tcp_line(rule: &TcpRule) -> String {

@@ -37,13 +37,16 @@ impl HostRule {
     pub fn allows(&self, method: &str, scheme: &str, host: &str, port: u16) -> bool {
         self.has_method(method)
             && self.scheme() == scheme
-            && self.port.unwrap_or(default_port(scheme)) == port
+            && self.port_number() == port
             && self.matches_host(host)
+    }
+
+    fn port_number(&self) -> u16 {
+        self.port.unwrap_or(default_port(self.scheme()))
     }
 
     /// Whether this rule allows every request that the other rule allows, whatever credentials they add.
     pub fn includes(&self, other: &Self) -> bool {
-        let port = |rule: &Self| rule.port.unwrap_or(default_port(rule.scheme()));
         let methods = match &other.methods {
             None => ["GET", "HEAD"]
                 .into_iter()
@@ -57,7 +60,7 @@ impl HostRule {
         methods
             && host
             && self.scheme() == other.scheme()
-            && port(self) == port(other)
+            && self.port_number() == other.port_number()
             && (self.private || !other.private)
     }
 

@@ -35,20 +35,21 @@ impl Template {
 
 impl Details {
     fn wire_size(&self) -> usize {
-        let icon = |icon: &Icon| {
-            let sizes = icon.sizes.iter().map(|size| TEXT_OVERHEAD + size.len());
-            ITEM_OVERHEAD + icon.src.len() + text_size([&icon.mime_type]) + sizes.sum::<usize>()
-        };
         let metadata = self
             .metadata
             .iter()
             .map(|(key, json)| TEXT_OVERHEAD + key.len() + json.get().len());
         let annotations = !self.audience.is_empty() || self.priority.is_some();
         text_size([&self.kind, &self.last_modified])
-            + self.icons.iter().map(icon).sum::<usize>()
+            + self.icons.iter().map(icon_size).sum::<usize>()
             + metadata.sum::<usize>()
             + usize::from(annotations) * ITEM_OVERHEAD
     }
+}
+
+fn icon_size(icon: &Icon) -> usize {
+    let sizes = icon.sizes.iter().map(|size| TEXT_OVERHEAD + size.len());
+    ITEM_OVERHEAD + icon.src.len() + text_size([&icon.mime_type]) + sizes.sum::<usize>()
 }
 
 impl ReadResult {
