@@ -37,15 +37,9 @@ pub enum Forbidden<'r> {
 impl HostPolicy {
     /// Creates a policy from `host` or `host:port`, and origins such as `https://host`.
     pub fn new(hosts: &[String], origins: &[String]) -> Self {
-        let normalize = |texts: &[String]| {
-            texts
-                .iter()
-                .map(|text| text.trim_end_matches('/').to_ascii_lowercase())
-                .collect::<Vec<_>>()
-        };
         Self {
-            hosts: normalize(hosts),
-            origins: normalize(origins),
+            hosts: normalized(hosts),
+            origins: normalized(origins),
             allows_addresses: false,
             allows_empty_host: false,
             allows_own_origins: false,
@@ -148,6 +142,11 @@ impl HostPolicy {
     }
 }
 
+fn normalized(texts: &[String]) -> Vec<String> {
+    let texts = texts.iter().map(|text| text.trim_end_matches('/'));
+    texts.map(str::to_ascii_lowercase).collect()
+}
+
 /// Returns the host of `host:port`. `None` if the text does not have that form.
 fn host_name(authority: &str) -> Option<&str> {
     let end = if authority.starts_with('[') {
@@ -159,10 +158,13 @@ fn host_name(authority: &str) -> Option<&str> {
             .unwrap_or(authority.len())
     };
     let (name, port) = authority.split_at(end);
-    let digits = port.strip_prefix(':');
-    let fits = port.is_empty()
-        || digits.is_some_and(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()));
-    (fits && !name.is_empty()).then_some(name)
+    (!name.is_empty() && is_port_suffix(port)).then_some(name)
+}
+
+/// Whether a text is empty or has the form `:port`.
+fn is_port_suffix(text: &str) -> bool {
+    let digits = text.strip_prefix(':');
+    text.is_empty() || digits.is_some_and(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 fn is_address(name: &str) -> bool {

@@ -99,30 +99,39 @@ impl<K: Eq + Hash + Clone + Send + 'static> Suppressor<K> {
     pub fn is_first_of(&self, times: u64, kind: K, subject: &str) -> bool {
         let mut state = self.0.state.lock();
         let now = Instant::now();
-        let is_quiet = |known: &Kind| {
-            known.repeats.times == 0
-                && now.saturating_duration_since(known.logged_at) >= SUMMARY_INTERVAL
-        };
         match state.kinds.get_mut(&kind) {
-            Some(known) if !is_quiet(known) => {
-                known.repeats.times += times;
-                known.repeats.last = subject.chars().take(MAX_SUBJECT).collect();
+            Some(known) if !known.is_quiet(now) => {
+                known.add(times, subject);
                 if !state.has_task {
                     state.has_task = self.0.spawn_summaries(Arc::downgrade(&self.0));
                 }
                 false
             }
             _ => {
-                state.kinds.insert(
-                    kind,
-                    Kind {
-                        logged_at: now,
-                        repeats: Repeats::default(),
-                    },
-                );
+                state.kinds.insert(kind, Kind::new(now));
                 true
             }
         }
+    }
+}
+
+impl Kind {
+    fn new(now: Instant) -> Self {
+        Self {
+            logged_at: now,
+            repeats: Repeats::default(),
+        }
+    }
+
+    /// Whether the next line is logged.
+    fn is_quiet(&self, now: Instant) -> bool {
+        let elapsed = now.saturating_duration_since(self.logged_at);
+        self.repeats.times == 0 && elapsed >= SUMMARY_INTERVAL
+    }
+
+    fn add(&mut self, times: u64, subject: &str) {
+        self.repeats.times += times;
+        self.repeats.last = subject.chars().take(MAX_SUBJECT).collect();
     }
 }
 

@@ -273,7 +273,7 @@ impl TeamMemory {
     /// Adds bytes to a caller. The team of the caller uses `of_team` of its share.
     fn add_to_caller(&self, id: u64, of_team: u64, share: u64, bytes: u64) -> bool {
         let mut callers = self.callers();
-        let own = callers.get(&id).copied().unwrap_or_default() + bytes;
+        let own = use_of(&callers, id) + bytes;
         let of_others = of_team.saturating_sub(own);
         let fits = own <= share.saturating_sub(of_others) / 2;
         if fits {
@@ -285,16 +285,14 @@ impl TeamMemory {
     /// Removes bytes. Some of them may belong to a caller.
     fn remove(&self, what: MemoryUse, bytes: u64, of_caller: Option<(u64, u64)>) {
         self.remove_here(what, bytes);
-        let Some((id, of_caller)) = of_caller else {
-            return;
-        };
+        if let Some((id, of_caller)) = of_caller {
+            self.remove_from_caller(id, of_caller);
+        }
+    }
+
+    fn remove_from_caller(&self, id: u64, bytes: u64) {
         let mut callers = self.callers();
-        let left = callers
-            .get(&id)
-            .copied()
-            .unwrap_or_default()
-            .saturating_sub(of_caller);
-        match left {
+        match use_of(&callers, id).saturating_sub(bytes) {
             0 => callers.remove(&id),
             left => callers.insert(id, left),
         };
@@ -319,6 +317,10 @@ impl TeamMemory {
     fn callers(&self) -> MutexGuard<'_, HashMap<u64, u64>> {
         self.0.callers.lock()
     }
+}
+
+fn use_of(callers: &HashMap<u64, u64>, id: u64) -> u64 {
+    callers.get(&id).copied().unwrap_or_default()
 }
 
 impl fmt::Debug for MemoryBudget {

@@ -55,21 +55,9 @@ pub struct CallerVolumes(Mutex<HashMap<Key, Arc<CallerVolume>>>);
 impl CallerVolumes {
     /// Returns the counters of a caller. This is called once for each credential, because it takes a lock.
     pub fn of(&self, caller: &Caller) -> Arc<CallerVolume> {
-        let Caller {
-            subject,
-            issuer,
-            teams,
-            ..
-        } = caller;
-        let key = Key {
-            subject: subject.clone(),
-            issuer: issuer.clone(),
-            teams: teams.clone(),
-        };
+        let key = Key::of(caller);
         let mut volumes = self.0.lock();
-        if volumes.len() >= MAX_CALLERS && !volumes.contains_key(&key) {
-            forget_smallest(&mut volumes);
-        }
+        make_room(&mut volumes, &key);
         volumes.entry(key).or_default().clone()
     }
 
@@ -95,6 +83,23 @@ impl CallerVolumes {
             bytes: volume.bytes.load(Relaxed),
         };
         largest.map(report).collect()
+    }
+}
+
+impl Key {
+    fn of(caller: &Caller) -> Self {
+        Self {
+            subject: caller.subject.clone(),
+            issuer: caller.issuer.clone(),
+            teams: caller.teams.clone(),
+        }
+    }
+}
+
+/// Makes room for a caller that may be new.
+fn make_room(volumes: &mut HashMap<Key, Arc<CallerVolume>>, key: &Key) {
+    if volumes.len() >= MAX_CALLERS && !volumes.contains_key(key) {
+        forget_smallest(volumes);
     }
 }
 

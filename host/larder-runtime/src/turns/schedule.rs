@@ -39,15 +39,7 @@ impl<J> Schedule<J> {
     /// work.
     pub fn push(&mut self, team: &TeamName, weight: Duration, job: J) {
         if !self.teams.contains_key(team) {
-            self.teams.insert(
-                team.clone(),
-                Team {
-                    queue: VecDeque::new(),
-                    running: 0,
-                    weight,
-                    time: 0,
-                },
-            );
+            self.teams.insert(team.clone(), Team::new(weight));
         }
         if let Some(team) = self.teams.get_mut(team) {
             if team.queue.is_empty() && team.running == 0 {
@@ -83,6 +75,17 @@ impl<J> Schedule<J> {
             team.running -= 1;
             let weight = team.weight.as_micros().max(1);
             team.time += cpu_time.as_nanos() * 1_000_000 / weight;
+        }
+    }
+}
+
+impl<J> Team<J> {
+    fn new(weight: Duration) -> Self {
+        Self {
+            queue: VecDeque::new(),
+            running: 0,
+            weight,
+            time: 0,
         }
     }
 }
