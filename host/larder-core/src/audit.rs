@@ -147,12 +147,7 @@ impl AuditLog {
             return Ok(Self::default());
         };
         let file = LogFile::open(target, config.sync)?;
-        let watched = health.clone();
-        metrics.register_gauge(
-            "larder_audit_writable",
-            "1 if the audit log can be written, else 0",
-            move || u64::from(!watched.has_problem(HEALTH_KEY)),
-        );
+        register_gauge(&metrics, health.clone());
         let (lines, queue) = mpsc::channel(AUDIT_LINES + EVENT_CAPACITY);
         let is_dropping = Arc::<AtomicBool>::default();
         let reopen = Arc::<Notify>::default();
@@ -259,6 +254,14 @@ impl AuditLog {
     }
 }
 
+fn register_gauge(metrics: &Metrics, health: Health) {
+    metrics.register_gauge(
+        "larder_audit_writable",
+        "1 if the audit log can be written, else 0",
+        move || u64::from(!health.has_problem(HEALTH_KEY)),
+    );
+}
+
 /// A part of the share of a team.
 enum Share {
     /// The caller's first team has no share.
@@ -349,16 +352,22 @@ impl AuditSlot {
                     written,
                 });
             }
-            (_, Err(error)) => {
-                self.audit.metrics.server().audit.failed.inc();
-                tracing::error!(%error, "cannot serialize an audit log line");
-            }
-            (None, Ok(_)) => {
-                self.audit.metrics.server().audit.dropped.inc();
-                if !self.audit.is_dropping.swap(true, Ordering::Relaxed) {
-                    tracing::error!("audit log lines are dropped; see larder_audit_lines_total");
-                }
-            }
+            (_, Err(error)) => self.audit.report_invalid(&error),
+            (None, Ok(_)) => self.audit.report_dropped(),
+        }
+    }
+}
+
+impl Inner {
+    fn report_invalid(&self, error: &serde_json::Error) {
+        self.metrics.server().audit.failed.inc();
+        tracing::error!(%error, "cannot serialize an audit log line");
+    }
+
+    fn report_dropped(&self) {
+        self.metrics.server().audit.dropped.inc();
+        if !self.is_dropping.swap(true, Ordering::Relaxed) {
+            tracing::error!("audit log lines are dropped; see larder_audit_lines_total");
         }
     }
 }

@@ -1,9 +1,13 @@
 //! The file of the audit log. It is reopened when its path leads to another file, so that log rotation works. After a
 //! failed write, the file contains whole lines only: a line that a full disk truncated is removed and written again.
 
-use std::fs::{self, OpenOptions};
-use std::io;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _, Seek as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
+
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::io::Errno;
 
 use super::Target;
 
@@ -49,13 +53,15 @@ impl LogFile {
         self.reopen_if_moved()?;
         match self {
             Self::Named(named) => named.append(lines),
-            Self::Stderr => {
-                let (done, result) = write_most(&mut io::stderr(), lines);
-                lines.drain(..whole_lines(&lines[..done]));
-                result
-            }
+            Self::Stderr => write_stderr(lines),
         }
     }
+}
+
+fn write_stderr(lines: &mut Vec<u8>) -> io::Result<()> {
+    let (done, result) = write_most(&mut io::stderr(), lines);
+    lines.drain(..whole_lines(&lines[..done]));
+    result
 }
 
 impl NamedFile {
@@ -74,10 +80,7 @@ impl NamedFile {
     }
 
     fn append(&mut self, lines: &mut Vec<u8>) -> io::Result<()> {
-        if self.has_fragment {
-            io::Write::write_all(&mut self.file, b"\n")?;
-            self.has_fragment = false;
-        }
+        self.end_fragment()?;
         let before = self.file.metadata()?;
         let (done, mut result) = write_most(&mut self.file, lines);
         if self.sync && result.is_ok() {
@@ -94,6 +97,15 @@ impl NamedFile {
         }
         lines.drain(..kept);
         result
+    }
+
+    /// Ends the line in whose middle the file ends.
+    fn end_fragment(&mut self) -> io::Result<()> {
+        if self.has_fragment {
+            self.file.write_all(b"\n")?;
+            self.has_fragment = false;
+        }
+        Ok(())
     }
 
     /// Removes the end of a failed write, of which `done` bytes were written and `kept` bytes stay. Does nothing if
@@ -147,44 +159,55 @@ fn sync_new_file(path: &Path, file: &fs::File) -> io::Result<()> {
 /// Whether the file ends in the middle of a line, as a killed server may leave it. A file that cannot be read
 /// counts as complete.
 fn ends_in_fragment(path: &Path) -> bool {
-    use std::io::{Read as _, Seek as _};
-    let is_nonempty_file = fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() > 0);
-    let last = || {
-        let mut file = fs::File::open(path)?;
-        let mut last = [0];
-        file.seek(io::SeekFrom::End(-1))?;
-        file.read_exact(&mut last).map(|()| last[0])
-    };
-    is_nonempty_file && last().is_ok_and(|last: u8| last != b'\n')
+    is_nonempty_file(path) && last_byte(path).is_ok_and(|last| last != b'\n')
+}
+
+fn is_nonempty_file(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() > 0)
+}
+
+fn last_byte(path: &Path) -> io::Result<u8> {
+    let mut file = File::open(path)?;
+    let mut last = [0];
+    file.seek(io::SeekFrom::End(-1))?;
+    file.read_exact(&mut last).map(|()| last[0])
 }
 
 /// Opens the file for appending. Without `O_NONBLOCK`, opening a pipe without a reader would block the start
 /// of the server.
-fn open_append(path: &Path) -> io::Result<fs::File> {
-    use std::os::unix::fs::OpenOptionsExt as _;
+fn open_append(path: &Path) -> io::Result<File> {
+    let file = append_options()
+        .open(path)
+        .map_err(|error| open_error(path, error))?;
+    // Writes to a full pipe should block.
+    fcntl_setfl(&file, fcntl_getfl(&file)? - OFlags::NONBLOCK)?;
+    Ok(file)
+}
 
-    use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+fn append_options() -> OpenOptions {
     let mut options = OpenOptions::new();
     options
         .append(true)
         .create(true)
         .mode(0o600)
         .custom_flags(OFlags::NONBLOCK.bits().cast_signed());
-    let file = options
-        .open(path)
-        .map_err(|error| match error.raw_os_error() {
-            Some(code) if code == rustix::io::Errno::NXIO.raw_os_error() => {
-                let message = format!(
-                    "{} is a pipe without a reader: start the reader first",
-                    path.display()
-                );
-                io::Error::new(error.kind(), message)
-            }
-            _ => error,
-        })?;
-    // Writes to a full pipe should block.
-    fcntl_setfl(&file, fcntl_getfl(&file)? - OFlags::NONBLOCK)?;
-    Ok(file)
+    options
+}
+
+fn open_error(path: &Path, error: io::Error) -> io::Error {
+    match error.raw_os_error() {
+        Some(code) if code == Errno::NXIO.raw_os_error() => {
+            io::Error::new(error.kind(), no_reader(path))
+        }
+        _ => error,
+    }
+}
+
+fn no_reader(path: &Path) -> String {
+    format!(
+        "{} is a pipe without a reader: start the reader first",
+        path.display()
+    )
 }
 
 fn is_same(path: &Path, file: &fs::File) -> io::Result<bool> {

@@ -64,12 +64,10 @@ impl LogWriter {
                 .map(|line: &QueuedLine| &line.bytes[..])
                 .collect();
             let is_written = self.write(parts.concat(), count).await;
-            for line in lines.drain(..) {
-                // This fails only when no operation waits any more.
-                if let Some(written) = line.written.filter(|_| is_written) {
-                    _ = written.send(());
-                }
+            if is_written {
+                confirm_lines(&mut lines);
             }
+            lines.clear();
             if self.queue.is_empty() && self.is_dropping.swap(false, Ordering::Relaxed) {
                 let dropped = self.metrics.server().audit.dropped.get();
                 tracing::warn!(dropped, "audit log lines are no longer dropped");
@@ -167,6 +165,16 @@ impl LogWriter {
         if std::mem::take(&mut self.has_failed) {
             tracing::warn!("audit log can be written again");
             self.health.resolve(HEALTH_KEY);
+        }
+    }
+}
+
+/// Notifies the answers that wait for these lines.
+fn confirm_lines(lines: &mut Vec<QueuedLine>) {
+    for line in lines.drain(..) {
+        // This fails only when no operation waits any more.
+        if let Some(written) = line.written {
+            _ = written.send(());
         }
     }
 }
