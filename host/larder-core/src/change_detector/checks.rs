@@ -54,10 +54,7 @@ pub(super) async fn check_batch(
         Err(error) => {
             tracing::debug!(provider = %provider.name(), %error, "cannot get versions from the provider");
             let answer = answer_of_failed_batch(&error, checks.len());
-            for check in checks {
-                send(results, check, answer.clone()).await;
-            }
-            return;
+            return send_to_all(results, checks, &answer).await;
         }
     };
     let mut unversioned_checks = Vec::new();
@@ -80,6 +77,12 @@ fn answer_of_failed_batch(error: &CallError, size: usize) -> Answer {
         CallError::Busy | CallError::NoMemory | CallError::QuotaExceeded(_) => Answer::Deferred,
         _ if size > 1 => Answer::BatchTooLarge,
         _ => Answer::Failed,
+    }
+}
+
+async fn send_to_all(results: &mpsc::Sender<CheckResult>, checks: Vec<Check>, answer: &Answer) {
+    for check in checks {
+        send(results, check, answer.clone()).await;
     }
 }
 

@@ -121,13 +121,7 @@ impl GrantedFolderMonitor {
 
     /// Reports to the operator the folders whose changes are not detected.
     fn report_unwatched(&self, folders: &WatchedFolders) {
-        let unwatched = folders
-            .watched
-            .iter()
-            .filter(|(_, watch)| !watch.is_active());
-        let names: Vec<_> = unwatched
-            .map(|(path, _)| path.display().to_string())
-            .collect();
+        let names = folders.unwatched();
         let team = self.reader.team();
         let part = format!("granted folders of {team}");
         if names.is_empty() {
@@ -186,6 +180,14 @@ impl WatchedFolders {
 
     /// Checks every granted folder. Folders are created, removed and replaced, and a watch remains attached to the old
     /// inode.
+    /// Returns the folders whose changes are not detected.
+    fn unwatched(&self) -> Vec<String> {
+        let unwatched = self.watched.iter().filter(|(_, watch)| !watch.is_active());
+        unwatched
+            .map(|(path, _)| path.display().to_string())
+            .collect()
+    }
+
     fn check_all(&mut self, poll_interval: Duration) {
         self.watched
             .retain(|path, _| self.readers.contains_key(path));

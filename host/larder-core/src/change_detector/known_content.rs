@@ -126,11 +126,7 @@ impl KnownContent {
             Answer::Missing => Self::Missing,
             Answer::Present(fingerprint) => Self::Present(fingerprint),
         };
-        let changed = match (&*self, &next) {
-            (Self::Unknown, _) => false,
-            (Self::Present(old), Self::Present(new)) => old.differs(new),
-            (old, new) => old != new,
-        };
+        let changed = self.is_changed_by(&next);
         if let (false, Self::Present(old), Self::Present(new)) = (changed, &mut *self, &next) {
             // Takes what this answer does not contain from the previous answer.
             old.version = new.version.clone().or(old.version.take());
@@ -139,6 +135,14 @@ impl KnownContent {
         }
         *self = next;
         changed
+    }
+
+    fn is_changed_by(&self, next: &Self) -> bool {
+        match (self, next) {
+            (Self::Unknown, _) => false,
+            (Self::Present(old), Self::Present(new)) => old.differs(new),
+            (old, new) => old != new,
+        }
     }
 }
 

@@ -169,10 +169,7 @@ impl WatchTable {
             .count();
         self.queues.retain(|_, queue| {
             queue.unanswered.retain(|key| watched.contains(key));
-            queue.busy
-                || !queue.due.is_empty()
-                || !queue.unanswered.is_empty()
-                || queue.paused_until.is_some()
+            queue.is_needed()
         });
     }
 
@@ -229,11 +226,7 @@ impl WatchTable {
             }
         }
         for (name, due) in due {
-            let queue = self.queues.entry(name).or_default();
-            let is_paused = queue.paused_until.is_some_and(|until| now < until);
-            if !is_paused && !queue.busy && queue.due.is_empty() {
-                queue.due = due;
-            }
+            self.queues.entry(name).or_default().start_round(due, now);
         }
     }
 

@@ -121,11 +121,7 @@ impl Source for Folder {
         let id = before
             .ok()
             .filter(|before| self.directory.id().is_ok_and(|now| now == *before));
-        let has_components = files
-            .iter()
-            .map(|file| &file.name)
-            .chain(unreadable.keys())
-            .any(|name| is_component(name));
+        let has_components = has_components(&files, &unreadable);
         if self.known.is_some() && id != self.known && !has_components {
             return Ok(missing("the folder was replaced by one without components"));
         }
@@ -158,6 +154,13 @@ impl Source for Folder {
             self.known = Some(id);
         }
     }
+}
+
+fn has_components(files: &[File], unreadable: &BTreeMap<String, io::Error>) -> bool {
+    let names = files.iter().map(|file| &file.name);
+    names
+        .chain(unreadable.keys())
+        .any(|name| is_component(name))
 }
 
 fn missing(why: &str) -> Scan {

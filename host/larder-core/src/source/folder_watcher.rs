@@ -77,14 +77,17 @@ fn is_irrelevant(event: &Event, folders: &[PathBuf]) -> bool {
     let is_read = matches!(event.kind, EventKind::Access(access) if access != AccessKind::Close(AccessMode::Write));
     let is_relevant = |path: &PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let has_extension = [".wasm", ".toml", ".json"]
-            .iter()
-            .any(|extension| name.ends_with(extension));
         // Kubernetes replaces all files of a volume at once through `..data`.
-        has_extension || name.starts_with("..") || folders.contains(path) || path.is_dir()
+        has_extension(&name) || name.starts_with("..") || folders.contains(path) || path.is_dir()
     };
     is_read
         || (!event.need_rescan() && !event.paths.is_empty() && !event.paths.iter().any(is_relevant))
+}
+
+fn has_extension(name: &str) -> bool {
+    [".wasm", ".toml", ".json"]
+        .iter()
+        .any(|extension| name.ends_with(extension))
 }
 
 #[cfg(test)]

@@ -24,27 +24,16 @@ pub(super) fn body(service: &str, spans: &[SpanData]) -> Vec<u8> {
 }
 
 fn span(span: &SpanData) -> Json {
-    let kind = match span.kind {
-        SpanKind::Internal => 1,
-        SpanKind::Server => 2,
-    };
     let mut all = attributes(&span.attributes);
     all.extend(
         span.error
             .iter()
             .map(|error| attribute("error.type", &AttributeValue::Text(error.clone()))),
     );
-    // 1: sampled. 256: bit 512 is valid. 512: the parent is in another process.
-    let flags = 1 | 256 | if span.is_parent_remote() { 512 } else { 0 };
-    let status = if span.error.is_some() {
-        json!({ "code": 2 })
-    } else {
-        json!({})
-    };
     let mut json = json!({
-        "traceId": span.trace_id(), "spanId": span.span_id(), "flags": flags, "name": span.name, "kind": kind,
-        "startTimeUnixNano": nanos(span.started), "endTimeUnixNano": nanos(span.ended),
-        "attributes": all, "status": status,
+        "traceId": span.trace_id(), "spanId": span.span_id(), "flags": flags(span), "name": span.name,
+        "kind": kind(span), "startTimeUnixNano": nanos(span.started), "endTimeUnixNano": nanos(span.ended),
+        "attributes": all, "status": status(span),
     });
     if let Some(parent) = span.parent_id() {
         json["parentSpanId"] = parent.into();
@@ -53,6 +42,26 @@ fn span(span: &SpanData) -> Json {
         json["traceState"] = state.into();
     }
     json
+}
+
+fn flags(span: &SpanData) -> i32 {
+    // 1: sampled. 256: bit 512 is valid. 512: the parent is in another process.
+    1 | 256 | if span.is_parent_remote() { 512 } else { 0 }
+}
+
+fn kind(span: &SpanData) -> i32 {
+    match span.kind {
+        SpanKind::Internal => 1,
+        SpanKind::Server => 2,
+    }
+}
+
+fn status(span: &SpanData) -> Json {
+    if span.error.is_some() {
+        json!({ "code": 2 })
+    } else {
+        json!({})
+    }
 }
 
 fn attributes(attributes: &[(&'static str, AttributeValue)]) -> Vec<Json> {

@@ -41,6 +41,21 @@ impl ProviderQueue {
         (BATCH_SIZE >> (2 * self.size_reductions)).max(1)
     }
 
+    pub(super) fn is_needed(&self) -> bool {
+        self.busy
+            || !self.due.is_empty()
+            || !self.unanswered.is_empty()
+            || self.paused_until.is_some()
+    }
+
+    /// Replaces what is due, unless the provider is paused or busy.
+    pub(super) fn start_round(&mut self, due: HashSet<Uri>, now: Instant) {
+        let is_paused = self.paused_until.is_some_and(|until| now < until);
+        if !is_paused && !self.busy && self.due.is_empty() {
+            self.due = due;
+        }
+    }
+
     pub(super) fn count_answer(&mut self, is_failure: bool) {
         if is_failure {
             self.failed = true;
@@ -66,10 +81,14 @@ impl ProviderQueue {
             self.retry_at = None;
             self.retries = 0;
         } else if self.retry_at.is_none() {
-            self.retries = self.retries.saturating_add(1);
-            let wait = pause.max(backoff(self.retries) / 2).min(MAX_PAUSE);
-            self.retry_at = Some(now + wait);
+            self.retry_at = Some(now + self.retry_delay(pause));
         }
+    }
+
+    /// Returns the delay of the next retry, which is longer each time.
+    fn retry_delay(&mut self, pause: Duration) -> Duration {
+        self.retries = self.retries.saturating_add(1);
+        pause.max(backoff(self.retries) / 2).min(MAX_PAUSE)
     }
 
     /// Updates the batch size and the failure count from the answers of a batch.
@@ -81,11 +100,11 @@ impl ProviderQueue {
         } else if answered && !failed {
             self.size_reductions = self.size_reductions.saturating_sub(1);
         }
-        self.failed_batches = match (answered, failed) {
-            (true, _) => 0,
-            (false, true) => self.failed_batches.saturating_add(1),
-            (false, false) => self.failed_batches,
-        };
+        if answered {
+            self.failed_batches = 0;
+        } else if failed {
+            self.failed_batches = self.failed_batches.saturating_add(1);
+        }
         if self.failed_batches >= MAX_FAILED_BATCHES {
             self.unanswered.extend(self.due.drain());
         }

@@ -113,19 +113,29 @@ impl SettleTracker {
     }
 
     fn components(&self) -> Vec<SettledComponent> {
-        let settled = |name: &str| self.files.get(name).and_then(|state| state.settled.clone());
-        let components = self.files.keys().filter(|name| name.ends_with(".wasm"));
-        components
-            .filter_map(|name| settled(name))
-            .map(|file| SettledComponent {
-                detection: self.files.get(&file.name).and_then(|state| state.detection),
-                grant_request: settled(&format!("{}.toml", file.stem())),
-                signatures: SIGNATURE_EXTENSIONS
-                    .iter()
-                    .filter_map(|extension| settled(&format!("{}{extension}", file.name)))
-                    .collect(),
-                file,
-            })
+        let names = self.files.keys().filter(|name| name.ends_with(".wasm"));
+        names.filter_map(|name| self.component(name)).collect()
+    }
+
+    fn component(&self, name: &str) -> Option<SettledComponent> {
+        let file = self.settled(name)?;
+        Some(SettledComponent {
+            detection: self.files.get(&file.name).and_then(|state| state.detection),
+            grant_request: self.settled(&format!("{}.toml", file.stem())),
+            signatures: self.signatures_of(&file),
+            file,
+        })
+    }
+
+    /// Returns the settled state of a file.
+    fn settled(&self, name: &str) -> Option<File> {
+        self.files.get(name)?.settled.clone()
+    }
+
+    fn signatures_of(&self, component: &File) -> Vec<File> {
+        SIGNATURE_EXTENSIONS
+            .iter()
+            .filter_map(|extension| self.settled(&format!("{}{extension}", component.name)))
             .collect()
     }
 
