@@ -147,14 +147,7 @@ impl Catalog {
     pub fn with_resource_tools(mut self) -> Self {
         self.has_resource_tools = true;
         for name in ResourceTool::ALL.map(ResourceTool::name) {
-            let has_tool = |offer: &&Arc<Offer>| {
-                offer
-                    .definitions
-                    .tools
-                    .iter()
-                    .any(|tool| tool.name.as_str() == name)
-            };
-            let losers = self.offers.iter().filter(has_tool);
+            let losers = self.offers.iter().filter(|offer| offer.has_tool(name));
             self.collisions.extend(losers.map(|offer| Collision {
                 what: format!("tool {name}"),
                 owner: None,
@@ -310,6 +303,12 @@ impl Catalog {
         withheld.chain(self.unavailable.iter().flat_map(|one| one.record.tools()))
     }
 
+    /// Whether a provider offers a prompt with this name, or offered it and is not loaded now.
+    pub(crate) fn has_named_prompt(&self, name: &str) -> bool {
+        let mut unavailable = self.unavailable.iter();
+        self.prompt(name).is_some() || unavailable.any(|one| one.record.has_prompt(name))
+    }
+
     /// Whether a provider that is not loaded now may have answered for this URI.
     pub(crate) fn is_unavailable(&self, uri: &str) -> bool {
         self.unavailable.iter().any(|one| one.record.has_uri(uri))
@@ -326,32 +325,24 @@ impl Catalog {
 
     /// Returns all tools that clients see, sorted by provider and name.
     pub(crate) fn tools(&self) -> impl Iterator<Item = (&Arc<Offer>, &Arc<OfferedTool>)> {
-        let all = self.offers.iter().flat_map(|offer| {
-            offer
-                .definitions
-                .tools
-                .iter()
-                .map(move |tool| (offer, tool))
-        });
-        all.filter(|(_, tool)| {
-            self.tool(tool.name.as_str())
-                .is_some_and(|(_, owned)| Arc::ptr_eq(owned, tool))
-        })
+        let all = self.offers.iter().flat_map(tools_of);
+        all.filter(|(_, tool)| self.offers_tool(tool))
+    }
+
+    fn offers_tool(&self, tool: &Arc<OfferedTool>) -> bool {
+        let owned = self.tool(tool.name.as_str());
+        owned.is_some_and(|(_, owned)| Arc::ptr_eq(owned, tool))
     }
 
     /// Returns all prompts that clients see, sorted by provider and name.
     pub(crate) fn prompts(&self) -> impl Iterator<Item = (&Arc<Offer>, &Arc<OfferedPrompt>)> {
-        let all = self.offers.iter().flat_map(|offer| {
-            offer
-                .definitions
-                .prompts
-                .iter()
-                .map(move |prompt| (offer, prompt))
-        });
-        all.filter(|(_, prompt)| {
-            self.prompt(&prompt.name)
-                .is_some_and(|(_, owned)| Arc::ptr_eq(owned, prompt))
-        })
+        let all = self.offers.iter().flat_map(prompts_of);
+        all.filter(|(_, prompt)| self.offers_prompt(prompt))
+    }
+
+    fn offers_prompt(&self, prompt: &Arc<OfferedPrompt>) -> bool {
+        let owned = self.prompt(&prompt.name);
+        owned.is_some_and(|(_, owned)| Arc::ptr_eq(owned, prompt))
     }
 
     /// Returns whether a template of any provider matches this URI.
@@ -463,4 +454,14 @@ impl Catalog {
                 )
             })
     }
+}
+
+fn tools_of(offer: &Arc<Offer>) -> impl Iterator<Item = (&Arc<Offer>, &Arc<OfferedTool>)> {
+    let tools = offer.definitions.tools.iter();
+    tools.map(move |tool| (offer, tool))
+}
+
+fn prompts_of(offer: &Arc<Offer>) -> impl Iterator<Item = (&Arc<Offer>, &Arc<OfferedPrompt>)> {
+    let prompts = offer.definitions.prompts.iter();
+    prompts.map(move |prompt| (offer, prompt))
 }

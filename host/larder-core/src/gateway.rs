@@ -192,6 +192,14 @@ impl Gateway {
         self.state.load().config.page_size
     }
 
+    /// Returns the maximum number of items on one page of each list except the list of templates.
+    fn max_items(&self) -> usize {
+        match self.page_size().resources {
+            0 => usize::MAX,
+            size => size as usize,
+        }
+    }
+
     /// Returns the number of teams.
     pub fn team_count(&self) -> usize {
         self.state.load().teams.len()
@@ -199,8 +207,8 @@ impl Gateway {
 
     /// Returns the bytes and the number of cached responses of all teams.
     pub fn cache_size(&self) -> (u64, u64) {
-        let state = self.state.load();
-        state
+        self.state
+            .load()
             .teams
             .values()
             .map(|team| team.cache.size())
@@ -241,7 +249,7 @@ impl Gateway {
 
     /// Returns the instructions for this caller's model: the operator's, then each provider's.
     pub fn instructions(&self, caller: &Caller) -> ServerInstructions {
-        let view = self.view(Some(caller));
+        let view = self.view_of(Some(caller));
         let of_providers = view.offers().filter_map(|offer| {
             let text = offer
                 .instructions
@@ -289,20 +297,14 @@ impl State {
             if let Some(usage) = parts.quota_usage.clone() {
                 quotas.insert(name.clone(), usage);
             }
-            let kept = before.and_then(|before| before.teams.get(&name));
-            let team = match kept.filter(|kept| kept.reader.is_same(&parts.reader)) {
+            let team = match before.and_then(|before| before.team_of(&parts.reader)) {
                 Some(kept) => {
                     kept.cache.resize(share);
                     kept.clone()
                 }
                 None => {
                     let cache = Cache::new(share, parts.reader.clone(), &memory.team(&name));
-                    Arc::new(TeamState {
-                        reader: parts.reader,
-                        cache,
-                        signals: parts.signals,
-                        index: parts.index,
-                    })
+                    Arc::new(TeamState::new(parts, cache))
                 }
             };
             teams.insert(name, team);
@@ -311,6 +313,23 @@ impl State {
             config,
             teams,
             quotas,
+        }
+    }
+
+    /// Returns the state of the team whose catalog this reader reads.
+    fn team_of(&self, reader: &Reader) -> Option<&Arc<TeamState>> {
+        let team = self.teams.get(reader.team())?;
+        team.reader.is_same(reader).then_some(team)
+    }
+}
+
+impl TeamState {
+    fn new(parts: TeamParts, cache: Cache) -> Self {
+        Self {
+            reader: parts.reader,
+            cache,
+            signals: parts.signals,
+            index: parts.index,
         }
     }
 }

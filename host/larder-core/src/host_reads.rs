@@ -78,7 +78,7 @@ pub(crate) async fn later_entries(
 ) -> Result<LaterPage, CallError> {
     let query = ListQuery {
         cursor: Some(cursor.clone()),
-        limit: offer.provider.grant().limits.page_entries,
+        limit: offer.grant().limits.page_entries,
         uri_prefix: None,
         kind: None,
     };

@@ -96,7 +96,7 @@ impl SearchIndexer {
 
     /// Notes which providers are to be indexed.
     fn follow(&mut self, catalog: &Catalog) {
-        let indexed = |offer: &&Arc<Offer>| offer.provider.grant().index;
+        let indexed = |offer: &&Arc<Offer>| offer.grant().index;
         for offer in catalog.offers().iter().filter(indexed) {
             self.reader.collect_hints();
             self.work
@@ -126,7 +126,7 @@ impl SearchIndexer {
             let Some(work) = self.work.get_mut(offer.name()) else {
                 continue;
             };
-            if self.drain.is_stopping() || !offer.provider.grant().index || !work.is_due() {
+            if self.drain.is_stopping() || !offer.grant().index || !work.is_due() {
                 continue;
             }
             let turn = Turn {
@@ -153,7 +153,7 @@ impl SearchIndexer {
         let served: BTreeMap<_, _> = catalog
             .offers()
             .iter()
-            .map(|offer| (offer.name(), offer.provider.grant().index))
+            .map(|offer| (offer.name(), offer.grant().index))
             .collect();
         let is_indexed = |name: &ProviderName| served.get(name) == Some(&true);
         let is_starting = Instant::now() < self.start_ends;

@@ -81,12 +81,9 @@ impl OfferedTool {
 
     /// Like [`Self::new`], with this limit for the size of each regular expression.
     pub(crate) fn with_pattern_size(tool: Tool, prefix: &str, size: usize) -> Result<Self, String> {
-        let name = ToolName::parse(&format!("{prefix}{}", tool.name))
-            .map_err(|error| error.to_string())?;
-        let schema: Value =
-            serde_json::from_str(tool.input_schema.get()).map_err(|error| error.to_string())?;
-        let input =
-            JsonSchema::compile(&schema, size).map_err(|why| format!("its input schema: {why}"))?;
+        let name = prefixed_name(&tool, prefix)?;
+        let schema = parse_schema(&tool.input_schema)?;
+        let input = compile_input(&schema, size)?;
         let header_parameters =
             HeaderParameter::all(&schema).map_err(|why| format!("its input schema: {why}"))?;
         let output = tool
@@ -94,22 +91,18 @@ impl OfferedTool {
             .as_deref()
             .map(|schema| compile_output(schema, size))
             .transpose()?;
-        let digest = tool_digest(&tool);
-        let rendered = RenderCache::default();
-        let app = tool.metadata.iter().find(|(key, _)| key == UI_KEY);
-        let is_for_apps_only = app.is_some_and(|(_, app)| is_for_apps_only(app));
         let schemas = ToolSchemas {
             input: Arc::new(input),
             output: output.map(Arc::new),
         };
         Ok(Self {
             name,
-            digest,
+            digest: tool_digest(&tool),
             page: page_of(&tool.metadata),
+            is_for_apps_only: app_metadata(&tool).is_some_and(is_for_apps_only),
             tool,
-            rendered,
+            rendered: RenderCache::default(),
             header_parameters,
-            is_for_apps_only,
             schemas,
         })
     }
@@ -127,9 +120,28 @@ impl OfferedTool {
     }
 }
 
-fn compile_output(schema: &RawValue, pattern_size: usize) -> Result<JsonSchema, String> {
-    let schema: Value = serde_json::from_str(schema.get()).map_err(|error| error.to_string())?;
-    JsonSchema::compile(&schema, pattern_size).map_err(|why| format!("its output schema: {why}"))
+fn prefixed_name(tool: &Tool, prefix: &str) -> Result<ToolName, String> {
+    let name = format!("{prefix}{}", tool.name);
+    ToolName::parse(&name).map_err(|error| error.to_string())
+}
+
+fn parse_schema(schema: &RawValue) -> Result<Value, String> {
+    serde_json::from_str(schema.get()).map_err(|error| error.to_string())
+}
+
+fn compile_input(schema: &Value, size: usize) -> Result<JsonSchema, String> {
+    JsonSchema::compile(schema, size).map_err(|why| format!("its input schema: {why}"))
+}
+
+fn compile_output(schema: &RawValue, size: usize) -> Result<JsonSchema, String> {
+    JsonSchema::compile(&parse_schema(schema)?, size)
+        .map_err(|why| format!("its output schema: {why}"))
+}
+
+fn app_metadata(tool: &Tool) -> Option<&RawValue> {
+    let mut metadata = tool.metadata.iter();
+    let (_, app) = metadata.find(|(key, _)| key == UI_KEY)?;
+    Some(app)
 }
 
 #[cfg(feature = "test-util")]

@@ -43,12 +43,7 @@ fn collect(
     path: &mut Vec<String>,
     found: &mut Vec<HeaderParameter>,
 ) -> Result<(), String> {
-    for (key, property) in schema
-        .get("properties")
-        .and_then(Value::as_object)
-        .into_iter()
-        .flat_map(Map::iter)
-    {
+    for (key, property) in properties(schema) {
         path.push(key.clone());
         if let Some(suffix) = property.get(KEYWORD) {
             let header = header_name(suffix, property)
@@ -67,20 +62,27 @@ fn collect(
     Ok(())
 }
 
+fn properties(schema: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    let properties = schema.get("properties").and_then(Value::as_object);
+    properties.into_iter().flat_map(Map::iter)
+}
+
 fn header_name(suffix: &Value, property: &Value) -> Result<HeaderName, &'static str> {
     let suffix = suffix
         .as_str()
         .filter(|suffix| !suffix.is_empty())
         .ok_or("is not a text, or is empty")?;
-    if !property["type"]
-        .as_str()
-        .is_some_and(|name| TYPES.contains(&name))
-    {
+    if !has_type_with_text(property) {
         return Err("needs the type string, integer or boolean");
     }
     let name = format!("mcp-param-{suffix}");
     HeaderName::from_bytes(name.as_bytes())
         .map_err(|_| "contains a character that no header name can have")
+}
+
+fn has_type_with_text(property: &Value) -> bool {
+    let name = property["type"].as_str();
+    name.is_some_and(|name| TYPES.contains(&name))
 }
 
 #[cfg(test)]

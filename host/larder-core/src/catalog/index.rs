@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::{Collision, CollisionKind, Offer};
+use larder_model::name::ProviderName;
 use larder_model::uri::Uri;
 
 /// The index of an offer in the catalog, and of a template in the offer.
@@ -46,14 +47,7 @@ impl Index {
     /// Assigns each URI and each template to one offer, and returns the collisions.
     pub(super) fn new(offers: &[Arc<Offer>]) -> (Self, Vec<Collision>) {
         let mut order: Vec<usize> = (0..offers.len()).collect();
-        order.sort_by_key(|&at| {
-            let offer = &offers[at];
-            (
-                offer.generation,
-                Reverse(offer.priority),
-                offer.name().clone(),
-            )
-        });
+        order.sort_by_key(|&at| precedence(&offers[at]));
         let mut index = Self::default();
         let mut collisions = Collisions {
             offers,
@@ -168,6 +162,15 @@ impl Index {
             .matches(uri)
             .filter(move |at| seen.insert(*at))
     }
+}
+
+/// The key by which offers are sorted: of several offers with the same URI, the first one keeps it.
+fn precedence(offer: &Offer) -> (u64, Reverse<i32>, ProviderName) {
+    (
+        offer.generation,
+        Reverse(offer.priority),
+        offer.name().clone(),
+    )
 }
 
 /// Values by prefix. A lookup takes one step for each different prefix length, and the number of values does not

@@ -11,9 +11,9 @@ use super::definitions::Definitions;
 use super::index::PrefixMap;
 use super::list_digest::list_digest;
 use super::list_expiry::Expiry;
-use larder_model::name::{Digest, ProviderName};
-use larder_model::policy::{ApprovalMode, is_page_type};
-use larder_model::resource::{Entry, Freshness, Scope, Template};
+use larder_model::name::{Digest, ProviderName, TeamName};
+use larder_model::policy::{ApprovalMode, Grant, NotInTeam, Permit, is_page_type};
+use larder_model::resource::{Call, Entry, Freshness, Scope, Template};
 use larder_model::settings::Problem;
 use larder_model::uri::Uri;
 use larder_provider::{ProbeResult, Provider};
@@ -131,7 +131,7 @@ impl Offer {
 
     /// Whether clients read something of it from snapshots.
     pub(crate) fn has_snapshots(&self) -> bool {
-        self.provider.grant().skills || self.has_approved_pages()
+        self.grant().skills || self.has_approved_pages()
     }
 
     /// Returns the provider's name.
@@ -139,10 +139,38 @@ impl Offer {
         self.provider.name()
     }
 
+    /// Returns the team of the provider.
+    pub(crate) fn team(&self) -> &TeamName {
+        self.provider.team()
+    }
+
+    /// Returns what the operator grants to the provider.
+    pub(crate) fn grant(&self) -> &Grant {
+        self.provider.grant()
+    }
+
+    /// Returns the permit to call the provider for this caller.
+    pub(crate) fn permit(&self, call: &Arc<Call>) -> Result<Permit, NotInTeam> {
+        Permit::for_team(call, self.team())
+    }
+
+    /// Returns the entry of this URI in the part of the list that the catalog holds.
+    pub(crate) fn listed_entry(&self, uri: &Uri) -> Option<&Arc<Entry>> {
+        let entries = &self.entries;
+        let at = entries.binary_search_by(|entry| entry.uri.cmp(uri)).ok()?;
+        Some(&entries[at])
+    }
+
+    /// Whether the provider has a tool with this name, as clients see it.
+    pub(super) fn has_tool(&self, name: &str) -> bool {
+        let mut tools = self.definitions.tools.iter();
+        tools.any(|tool| tool.name.as_str() == name)
+    }
+
     /// Returns the full name of the provider: the name of its team, if that is not the default team, then the name of
     /// the provider.
     pub(crate) fn full_name(&self) -> String {
-        let team = self.provider.team().non_default();
+        let team = self.team().non_default();
         team.map_or_else(
             || self.name().to_string(),
             |team| format!("{team}/{}", self.name()),
@@ -189,10 +217,7 @@ impl Offer {
     /// Returns whether the lists have expired and the caller should request a refresh. Returns true once, and
     /// again only if no new list arrived for a long time.
     pub(crate) fn claim_refresh(&self) -> bool {
-        if self
-            .refresh_at()
-            .is_none_or(|stale| Instant::now() <= stale)
-        {
+        if !self.is_stale() {
             return false;
         }
         let mut requested = self.refresh_requested.lock();
@@ -201,6 +226,11 @@ impl Offer {
             *requested = Some(Instant::now());
         }
         is_due
+    }
+
+    fn is_stale(&self) -> bool {
+        self.refresh_at()
+            .is_some_and(|stale| Instant::now() > stale)
     }
 
     /// Returns whether the provider may have URIs of this scheme. A personal list without entries for the

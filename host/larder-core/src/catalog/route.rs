@@ -24,6 +24,16 @@ pub enum Route<'a> {
     Refused(String),
 }
 
+impl<'a> Route<'a> {
+    /// Returns the offer of the provider that may have the URI.
+    pub(crate) fn offer(&self) -> Option<&'a Arc<Offer>> {
+        match self {
+            Self::Listed(offer) | Self::Matched(offer, _) | Self::Claimed(offer) => Some(offer),
+            Self::Refused(_) => None,
+        }
+    }
+}
+
 impl Catalog {
     /// Returns all routes of a URI, the best route first. Each provider has one route only.
     pub fn routes<'a>(&'a self, uri: &'a Uri) -> impl Iterator<Item = Route<'a>> + Send {
@@ -48,10 +58,7 @@ impl Catalog {
     /// Returns the offer that a read of this URI tries first, without guesses.
     pub(crate) fn first_owner(&self, uri: &Uri) -> Option<&Arc<Offer>> {
         let exact = self.by_uri(uri.as_str());
-        exact.or_else(|| match self.other_routes(uri).into_iter().next()? {
-            Route::Listed(offer) | Route::Matched(offer, _) | Route::Claimed(offer) => Some(offer),
-            Route::Refused(_) => None,
-        })
+        exact.or_else(|| self.other_routes(uri).first()?.offer())
     }
 
     fn other_routes<'a>(&'a self, uri: &Uri) -> Vec<Route<'a>> {
@@ -164,9 +171,7 @@ impl Offer {
             return Ok(found);
         };
         match captures.check_safety() {
-            Err(fault) if !self.provider.grant().raw_values => {
-                Err(CallError::Refused(fault.to_string()))
-            }
+            Err(fault) if !self.grant().raw_values => Err(CallError::Refused(fault.to_string())),
             _ if has_same_values(&found.variables, &captures) => Ok(found),
             _ => Ok(Match {
                 variables: captures.variables,
@@ -178,9 +183,7 @@ impl Offer {
 
 fn checked_route<'a>(offer: &'a Arc<Offer>, template: &str, captures: Captures) -> Route<'a> {
     match captures.check_safety() {
-        Err(unsafe_value) if !offer.provider.grant().raw_values => {
-            Route::Refused(unsafe_value.to_string())
-        }
+        Err(unsafe_value) if !offer.grant().raw_values => Route::Refused(unsafe_value.to_string()),
         _ => {
             let variables = captures.variables;
             Route::Matched(

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::audit_record::written;
+use super::prompts::charge_completion;
 use super::{Error, Filter, Gateway};
-use larder_model::policy::Permit;
 use larder_model::resource::{Call, Completion, CompletionRequest, Entry, Page, Template};
 use larder_model::uri::Uri;
 
@@ -97,13 +97,13 @@ impl Gateway {
         call: &Arc<Call>,
         request: CompletionRequest,
     ) -> Result<Completion, Error> {
-        let view = self.view(call.caller.as_ref());
+        let view = self.view(call);
         let unknown = || {
             let template = request.template.clone();
             view.unknown_uri(&request.template, Error::UnknownTemplate { template })
         };
         let (offer, index) = view.template(&request.template).ok_or_else(unknown)?;
-        let permit = Permit::for_team(call, offer.provider.team()).map_err(|_| unknown())?;
+        let permit = offer.permit(call).map_err(|_| unknown())?;
         if !offer.templates[index]
             .uri_template
             .variables()
@@ -117,9 +117,7 @@ impl Gateway {
         let template = request.template.clone();
         let answer = offer.provider.complete(permit, request).await;
         let answer = answer.map_err(|error| Error::from_call(offer, &template, None, error))?;
-        offer
-            .provider
-            .charge_bytes(answer.values.iter().map(String::len).sum());
+        charge_completion(offer, &answer);
         Ok(answer)
     }
 }

@@ -159,16 +159,9 @@ impl CachedResponse {
 
     /// Returns the result with its remaining time to live, if it may be used for this request.
     fn result_for(&self, request: &CacheRequest<'_>, reader: &Reader) -> Option<ReadResult> {
-        let ttl = self
-            .expires
-            .checked_duration_since(Instant::now())
-            .filter(|left| !left.is_zero())?;
+        let ttl = self.remaining_ttl()?;
         let is_same = |uri| reader.unchanged_since(self.since, uri);
-        let may_use = self
-            .caller
-            .as_ref()
-            .is_none_or(|caller| caller == request.caller);
-        let is_valid = may_use
+        let is_valid = self.may_be_used_by(request.caller)
             && is_same(request.uri)
             && self
                 .result
@@ -184,6 +177,25 @@ impl CachedResponse {
             shared: true,
             ..self.result.clone()
         })
+    }
+
+    /// Returns the key under which the response to this request is stored.
+    fn key(&self, request: &CacheRequest<'_>) -> CacheKey {
+        if self.caller.is_some() {
+            request.caller_key()
+        } else {
+            request.team_key()
+        }
+    }
+
+    fn remaining_ttl(&self) -> Option<Duration> {
+        self.expires
+            .checked_duration_since(Instant::now())
+            .filter(|left| !left.is_zero())
+    }
+
+    fn may_be_used_by(&self, caller: &Caller) -> bool {
+        self.caller.as_ref().is_none_or(|only| only == caller)
     }
 }
 
@@ -243,11 +255,7 @@ impl Cache {
             self.shareability.record(request, response.as_ref());
         }
         if let Some(response) = &response {
-            let key = if response.caller.is_some() {
-                request.caller_key()
-            } else {
-                request.team_key()
-            };
+            let key = response.key(request);
             self.store().put(key, response.clone());
         }
         if let Some(lead) = lead {

@@ -7,7 +7,7 @@ pub mod fuzzing;
 use base64_simd::URL_SAFE_NO_PAD as BASE64;
 use serde::{Deserialize, Serialize};
 
-use super::Filter;
+use super::{Error, Filter};
 use crate::catalog::Offer;
 use larder_model::name::TeamName;
 
@@ -90,16 +90,27 @@ impl Cursor {
     pub(super) fn new(list: ListKind, offer: &Offer, position: Position) -> Self {
         Self {
             list,
-            team: offer.provider.team().to_string(),
+            team: offer.team().to_string(),
             provider: offer.name().to_string(),
             filter: Filter::default(),
             position,
         }
     }
 
+    /// Returns the position after this item of a list that is not divided by providers.
+    pub(super) fn after(list: ListKind, filter: Filter, last: String) -> Self {
+        Self {
+            list,
+            team: default_team_name(),
+            provider: String::new(),
+            filter,
+            position: Position::After(last),
+        }
+    }
+
     /// Whether the position is in the list of this offer.
     pub(super) fn is_in(&self, offer: &Offer) -> bool {
-        self.provider == offer.name().as_str() && self.team == offer.provider.team().as_str()
+        self.provider == offer.name().as_str() && self.team == offer.team().as_str()
     }
 
     pub(super) fn encode(&self) -> String {
@@ -116,6 +127,15 @@ impl Cursor {
         serde_json::from_slice(&json)
             .ok()
             .filter(|cursor: &Self| cursor.list == list)
+    }
+
+    /// Decodes a cursor for this kind of list with this filter.
+    pub(super) fn decode_for(text: &str, list: ListKind, filter: &Filter) -> Result<Self, Error> {
+        let cursor = Self::decode(text, list).ok_or(Error::BadCursor)?;
+        if cursor.filter != *filter {
+            return Err(Error::FilterMismatch);
+        }
+        Ok(cursor)
     }
 }
 

@@ -111,7 +111,7 @@ impl Gateway {
         cursor: Option<&str>,
     ) -> Result<Page<Arc<OfferedTool>>, Error> {
         let record = self.begin_record("list-tools", call, None).await?;
-        let view = self.view(call.caller.as_ref());
+        let view = self.view(call);
         let mut result = self.definitions(cursor, ListKind::Tools, &view, view.tools());
         if let (Ok(page), None, true) = (&mut result, cursor, view.has_resource_tools()) {
             // The first page also contains the server's own tools, in addition to its normal size. So a cursor never
@@ -130,7 +130,7 @@ impl Gateway {
         cursor: Option<&str>,
     ) -> Result<Page<Arc<OfferedPrompt>>, Error> {
         let record = self.begin_record("list-prompts", call, None).await?;
-        let view = self.view(call.caller.as_ref());
+        let view = self.view(call);
         let result = self.definitions(cursor, ListKind::Prompts, &view, view.prompts());
         written(record.end_with_items(&result, |page| page.items.len())).await?;
         result
@@ -143,7 +143,7 @@ impl Gateway {
         cursor: Option<&str>,
     ) -> Result<Page<Arc<Skill>>, Error> {
         let record = self.begin_record("list-skills", call, None).await?;
-        let view = self.view(call.caller.as_ref());
+        let view = self.view(call);
         Self::refresh_stale_lists(&view);
         let result = self.definitions(cursor, ListKind::Skills, &view, view.skills());
         written(record.end_with_items(&result, |page| page.items.len())).await?;
@@ -168,7 +168,7 @@ impl Gateway {
         let from = cursor
             .map(|text| Cursor::decode(text, kind).ok_or(Error::BadCursor))
             .transpose()?;
-        let rank = |offer: &Offer| view.team_rank(offer.provider.team());
+        let rank = |offer: &Offer| view.team_rank(offer.team());
         let start = match &from {
             None => None,
             Some(Cursor {
@@ -185,11 +185,7 @@ impl Gateway {
         let is_after = |(offer, item): &(&Arc<Offer>, &Arc<T>)| {
             start.is_none_or(|start| (rank(offer), offer.name().as_str(), item.name()) > start)
         };
-        let size = match self.page_size().resources {
-            0 => usize::MAX,
-            size => size as usize,
-        };
-        let page = FilledPage::new(all.filter(is_after), size);
+        let page = FilledPage::new(all.filter(is_after), self.max_items());
         Ok(Page {
             next: page.next_cursor(kind),
             items: page.items,

@@ -9,8 +9,6 @@ use super::cursor::{Cursor, ListKind, Position};
 use super::view::{Ownership, View};
 use super::{Error, Filter, Gateway, MAX_PAGE_BYTES};
 use crate::catalog::{Catalog, Offer};
-use larder_model::name::TeamName;
-use larder_model::policy::Permit;
 use larder_model::resource::{Call, Entry, Freshness, Page};
 use larder_model::uri::Uri;
 use larder_provider::CallError;
@@ -52,7 +50,7 @@ impl Gateway {
         cursor: Option<&str>,
         record: &mut AuditRecord<'_>,
     ) -> Result<Page<Arc<Entry>>, Error> {
-        let view = self.view(call.caller.as_ref());
+        let view = self.view(call);
         Self::refresh_stale_lists(&view);
         let directory = Directory::new(uri.as_str());
         let cursor = decode_cursor(cursor, &directory)?;
@@ -108,10 +106,7 @@ impl Gateway {
         children: &mut [OfferChildren<'_>],
         page: &mut Page<Arc<Entry>>,
     ) {
-        let size = match self.page_size().resources {
-            0 => usize::MAX,
-            size => size as usize,
-        };
+        let size = self.max_items();
         let mut bytes = 0;
         let mut last = None;
         while let Some((offer, child)) = take_first(children) {
@@ -157,18 +152,20 @@ fn folder_provider<'a>(
         let Ok(folder) = Uri::parse(directory.prefix()) else {
             return Ok(None);
         };
-        return Ok(candidates.find(|offer| {
-            let is_held = offer.next_cursor.is_none() && !offer.is_personal();
-            let is_in_catalog =
-                is_held && directory.children(&offer.entries, None).next().is_some();
-            !is_in_catalog && view.owns(offer, &folder, &mut 0)
-        }));
+        return Ok(candidates
+            .find(|offer| !is_in_catalog(offer, directory) && view.owns(offer, &folder, &mut 0)));
     };
     if let Position::After(_) = cursor.position {
         return Ok(None);
     }
     let named = candidates.find(|offer| cursor.is_in(offer));
     named.map(Some).ok_or(Error::BadCursor)
+}
+
+/// Whether the catalog holds the children of a folder.
+fn is_in_catalog(offer: &Offer, directory: &Directory) -> bool {
+    let is_held = offer.next_cursor.is_none() && !offer.is_personal();
+    is_held && directory.children(&offer.entries, None).next().is_some()
 }
 
 /// Returns a page of the children that a provider lists itself. Returns `None` if the provider has no such folder.
@@ -179,13 +176,10 @@ async fn provider_page(
     directory: &Directory,
     cursor: Option<&Cursor>,
 ) -> Result<Option<Page<Arc<Entry>>>, Error> {
-    let Ok(permit) = Permit::for_team(call, offer.provider.team()) else {
+    let Ok(permit) = offer.permit(call) else {
         return Ok(None);
     };
-    let own_cursor = cursor.and_then(|cursor| match &cursor.position {
-        Position::At(own) => Some(own.clone()),
-        Position::After(_) | Position::AtHinted(_) => None,
-    });
+    let own_cursor = cursor.and_then(own_cursor);
     let uri = directory.prefix();
     let failed = |error| Error::from_call(offer, uri, None, error);
     offer.provider.check_byte_quota().map_err(failed)?;
@@ -216,6 +210,13 @@ async fn provider_page(
     }))
 }
 
+fn own_cursor(cursor: &Cursor) -> Option<String> {
+    match &cursor.position {
+        Position::At(own) => Some(own.clone()),
+        Position::After(_) | Position::AtHinted(_) => None,
+    }
+}
+
 /// Returns the children that each provider has after this key: in its list, and in its skills beyond the catalog.
 fn children<'a>(
     view: &'a View,
@@ -230,14 +231,8 @@ fn children<'a>(
                 continue;
             };
             for entries in [&offer.entries[..], team.unlisted_skill_files(offer)] {
-                let mut children = OfferChildren {
-                    offer,
-                    ownership,
-                    children: directory.children(entries, after),
-                    next: None,
-                    compared: 0,
-                };
-                children.advance();
+                let children = directory.children(entries, after);
+                let children = OfferChildren::new(offer, ownership, children);
                 if children.next.is_some() {
                     all.push(children);
                 }
@@ -256,7 +251,19 @@ fn take_first<'a>(children: &mut [OfferChildren<'a>]) -> Option<(&'a Arc<Offer>,
     Some((first.offer, child))
 }
 
-impl OfferChildren<'_> {
+impl<'a> OfferChildren<'a> {
+    fn new(offer: &'a Arc<Offer>, ownership: Ownership<'a>, children: Children<'a, 'a>) -> Self {
+        let mut all = Self {
+            offer,
+            ownership,
+            children,
+            next: None,
+            compared: 0,
+        };
+        all.advance();
+        all
+    }
+
     /// Goes to the next child that the caller sees.
     fn advance(&mut self) {
         self.next = loop {
@@ -286,11 +293,9 @@ impl OfferChildren<'_> {
 
 /// Whether a provider lists a folder at this URI, which has no entries.
 fn is_empty_folder(view: &View, uri: &Uri) -> bool {
-    let Some(offer) = view.by_uri(uri) else {
-        return false;
-    };
-    let found = offer.entries.binary_search_by(|entry| entry.uri.cmp(uri));
-    found.is_ok_and(|at| offer.entries[at].mime_type.as_deref() == Some(DIRECTORY_TYPE))
+    view.by_uri(uri)
+        .and_then(|offer| offer.listed_entry(uri))
+        .is_some_and(|entry| entry.mime_type.as_deref() == Some(DIRECTORY_TYPE))
 }
 
 fn filter_of(directory: &Directory) -> Filter {
@@ -301,24 +306,15 @@ fn filter_of(directory: &Directory) -> Filter {
 }
 
 fn encode_cursor(directory: &Directory, last: &str) -> String {
-    Cursor {
-        list: ListKind::Directory,
-        team: TeamName::default_team().to_string(),
-        provider: String::new(),
-        filter: filter_of(directory),
-        position: Position::After(last.to_owned()),
-    }
-    .encode()
+    let filter = filter_of(directory);
+    Cursor::after(ListKind::Directory, filter, last.to_owned()).encode()
 }
 
 /// The cursor of the next page of a provider that lists the folder itself.
 fn provider_cursor(directory: &Directory, offer: &Offer, next: String) -> String {
     Cursor {
-        list: ListKind::Directory,
-        team: offer.provider.team().to_string(),
-        provider: offer.name().to_string(),
         filter: filter_of(directory),
-        position: Position::At(next),
+        ..Cursor::new(ListKind::Directory, offer, Position::At(next))
     }
     .encode()
 }
@@ -328,13 +324,18 @@ fn decode_cursor(cursor: Option<&str>, directory: &Directory) -> Result<Option<C
     let Some(text) = cursor else {
         return Ok(None);
     };
-    let cursor = Cursor::decode(text, ListKind::Directory).ok_or(Error::BadCursor)?;
-    if cursor.filter != filter_of(directory) {
-        return Err(Error::FilterMismatch);
+    let cursor = Cursor::decode_for(text, ListKind::Directory, &filter_of(directory))?;
+    if !may_be_in(directory, &cursor.position) {
+        return Err(Error::BadCursor);
     }
-    match &cursor.position {
-        Position::After(key) if !key.starts_with(directory.prefix()) => Err(Error::BadCursor),
-        Position::AtHinted(_) => Err(Error::BadCursor),
-        _ => Ok(Some(cursor)),
+    Ok(Some(cursor))
+}
+
+/// Whether a cursor of a folder may have this position.
+fn may_be_in(directory: &Directory, position: &Position) -> bool {
+    match position {
+        Position::After(key) => key.starts_with(directory.prefix()),
+        Position::At(_) => true,
+        Position::AtHinted(_) => false,
     }
 }

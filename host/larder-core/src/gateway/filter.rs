@@ -70,7 +70,7 @@ impl CompiledFilter {
             expected.as_ref().is_none_or(|expected| expected == name)
         };
         is(&self.filter.provider, offer.name().as_str())
-            && is(&self.filter.team, offer.provider.team().as_str())
+            && is(&self.filter.team, offer.team().as_str())
     }
 
     pub(super) fn matches(&self, entry: &Entry) -> bool {

@@ -35,7 +35,7 @@ impl Gateway {
         filter: &Filter,
         size: u32,
     ) -> Result<Page<Arc<Entry>>, Error> {
-        let view = self.view(call.caller.as_ref());
+        let view = self.view(call);
         let (from, filter) = decode_cursor(cursor, ListKind::Entries, filter)?;
         let calls = PageCalls::new(call, &filter);
         let offers = view.offers_from(from.as_ref())?;
@@ -76,7 +76,7 @@ impl Gateway {
         filter: &Filter,
         size: u32,
     ) -> Result<Page<Arc<Template>>, Error> {
-        let view = self.view(call.caller.as_ref());
+        let view = self.view(call);
         let (from, filter) = decode_cursor(cursor, ListKind::Templates, filter)?;
         let offers = view.offers_from(from.as_ref())?;
         Self::refresh_stale_lists(&view);

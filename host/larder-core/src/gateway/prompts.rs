@@ -5,9 +5,8 @@ use std::sync::Arc;
 use super::audit_record::{AuditRecord, written};
 use super::tools::{ComponentAnswer, ComponentRequest, check_asked_by};
 use super::{Error, Gateway};
+use crate::catalog::Offer;
 use larder_model::input::Answer;
-use larder_model::message::Block;
-use larder_model::policy::Permit;
 use larder_model::prompt::{ArgumentQuery, Prompt, PromptRequest, PromptResult};
 use larder_model::resource::{Call, Completion};
 
@@ -38,37 +37,22 @@ impl Gateway {
         request: &PromptCall,
         record: &mut AuditRecord<'_>,
     ) -> Result<ComponentAnswer<PromptResult>, Error> {
-        let view = self.view(call.caller.as_ref());
-        let PromptCall {
-            name,
-            arguments,
-            input,
-            asked_by,
-        } = request;
+        let view = self.view(call);
+        let name = &request.name;
         let unknown = || view.unknown_prompt(name);
         let (offer, prompt) = view.prompt(name).ok_or_else(unknown)?;
-        let permit = Permit::for_team(call, offer.provider.team()).map_err(|_| unknown())?;
+        let permit = offer.permit(call).map_err(|_| unknown())?;
         record.set_provider(offer);
-        check_asked_by(offer, *asked_by)?;
-        check_arguments(&prompt.prompt, arguments)?;
+        check_asked_by(offer, request.asked_by)?;
+        check_arguments(&prompt.prompt, &request.arguments)?;
         let from_call = |error| Error::from_call(offer, name, None, error);
         offer.provider.check_byte_quota().map_err(from_call)?;
-        let name = prompt.prompt.name.clone();
-        let arguments = arguments.clone();
-        let request = PromptRequest {
-            name,
-            arguments,
-            input: input.clone(),
-        };
+        let request = prompt_request(&prompt.prompt, request);
         let answer = offer.provider.get_prompt(permit, request).await;
         record.set_result(false, answer.as_ref().err());
         let answer = answer.map_err(from_call)?;
         if let Answer::Complete(result) = &answer {
-            let sizes = result
-                .messages
-                .iter()
-                .map(|message| Block::size(&message.content));
-            offer.provider.charge_bytes(sizes.sum());
+            offer.provider.charge_bytes(size(result));
         }
         Ok(ComponentAnswer {
             answer,
@@ -96,18 +80,12 @@ impl Gateway {
         query: ArgumentQuery,
         record: &mut AuditRecord<'_>,
     ) -> Result<Completion, Error> {
-        let view = self.view(call.caller.as_ref());
+        let view = self.view(call);
         let unknown = || view.unknown_prompt(&query.prompt);
         let (offer, prompt) = view.prompt(&query.prompt).ok_or_else(unknown)?;
-        let permit = Permit::for_team(call, offer.provider.team()).map_err(|_| unknown())?;
-        if !prompt
-            .prompt
-            .arguments
-            .iter()
-            .any(|argument| argument.name == query.argument)
-        {
-            let message = format!("the prompt has no argument `{}`", query.argument);
-            return Err(Error::InvalidArguments { message });
+        let permit = offer.permit(call).map_err(|_| unknown())?;
+        if !has_argument(&prompt.prompt, &query.argument) {
+            return Err(unknown_argument(&query.argument));
         }
         record.set_provider(offer);
         let name = query.prompt.clone();
@@ -118,9 +96,7 @@ impl Gateway {
         let answer = offer.provider.complete_argument(permit, query).await;
         record.set_result(false, answer.as_ref().err());
         let answer = answer.map_err(|error| Error::from_call(offer, &name, None, error))?;
-        offer
-            .provider
-            .charge_bytes(answer.values.iter().map(String::len).sum());
+        charge_completion(offer, &answer);
         Ok(answer)
     }
 }
@@ -128,22 +104,47 @@ impl Gateway {
 /// Checks the names of the arguments: all required arguments must be present, and no unknown ones.
 fn check_arguments(prompt: &Prompt, arguments: &[(String, String)]) -> Result<(), Error> {
     let has = |name: &str| arguments.iter().any(|(given, _)| given == name);
-    let invalid = |message| Err(Error::InvalidArguments { message });
     if let Some(missing) = prompt
         .arguments
         .iter()
         .find(|argument| argument.required && !has(&argument.name))
     {
-        return invalid(format!("the argument `{}` is required", missing.name));
+        let message = format!("the argument `{}` is required", missing.name);
+        return Err(Error::InvalidArguments { message });
     }
-    let is_known = |name: &str| {
-        prompt
-            .arguments
-            .iter()
-            .any(|argument| argument.name == name)
-    };
-    match arguments.iter().find(|(name, _)| !is_known(name)) {
-        Some((unknown, _)) => invalid(format!("the prompt has no argument `{unknown}`")),
+    let mut names = arguments.iter().map(|(name, _)| name);
+    match names.find(|name| !has_argument(prompt, name)) {
+        Some(unknown) => Err(unknown_argument(unknown)),
         None => Ok(()),
     }
+}
+
+fn has_argument(prompt: &Prompt, name: &str) -> bool {
+    let mut arguments = prompt.arguments.iter();
+    arguments.any(|argument| argument.name == name)
+}
+
+fn unknown_argument(name: &str) -> Error {
+    let message = format!("the prompt has no argument `{name}`");
+    Error::InvalidArguments { message }
+}
+
+/// The request, with the name that the provider gave to the prompt.
+fn prompt_request(prompt: &Prompt, request: &PromptCall) -> PromptRequest {
+    PromptRequest {
+        name: prompt.name.clone(),
+        arguments: request.arguments.clone(),
+        input: request.input.clone(),
+    }
+}
+
+fn size(result: &PromptResult) -> usize {
+    let messages = result.messages.iter();
+    messages.map(|message| message.content.size()).sum()
+}
+
+/// Charges the bytes of the completed values to the provider's team.
+pub(super) fn charge_completion(offer: &Offer, answer: &Completion) {
+    let bytes = answer.values.iter().map(String::len).sum();
+    offer.provider.charge_bytes(bytes);
 }

@@ -30,7 +30,7 @@ impl Gateway {
         known_version: Option<&str>,
     ) -> Result<ReadResult, Error> {
         let mut record = self.begin_record("read", call, Some(uri.as_str())).await?;
-        let view = self.view(call.caller.as_ref());
+        let view = self.view(call);
         let mut answer = view.skill_file(uri).map(|(offer, file)| {
             Self::read_skill_file(call, offer, file, known_version, &mut record)
         });
@@ -76,14 +76,10 @@ impl Gateway {
 
     /// Returns the catalog's entry for a listed URI.
     pub fn listed_entry(&self, call: &Arc<Call>, uri: &Uri) -> Option<Arc<Entry>> {
-        let view = self.view(call.caller.as_ref());
+        let view = self.view(call);
         let offer = view.by_uri(uri)?;
-        Permit::for_team(call, offer.provider.team()).ok()?;
-        let at = offer
-            .entries
-            .binary_search_by(|entry| entry.uri.cmp(uri))
-            .ok()?;
-        offer.entries.get(at).cloned()
+        offer.permit(call).ok()?;
+        offer.listed_entry(uri).cloned()
     }
 
     /// Fails if the caller may not watch this URI. A URI that the provider lists for everybody may be watched by
@@ -94,10 +90,9 @@ impl Gateway {
         uri: &Uri,
         record: &mut AuditRecord<'_>,
     ) -> Result<(), Error> {
-        let view = self.view(call.caller.as_ref());
+        let view = self.view(call);
         for (_, route) in view.routes(uri) {
-            if let Route::Listed(offer) | Route::Matched(offer, _) | Route::Claimed(offer) = &route
-            {
+            if let Some(offer) = route.offer() {
                 record.set_provider(offer);
             }
             if may_watch(call, route, uri).await {
@@ -127,10 +122,10 @@ fn not_found(view: &View, uri: &Uri) -> Error {
 }
 
 async fn may_watch(call: &Arc<Call>, route: Route<'_>, uri: &Uri) -> bool {
-    let (Route::Listed(offer) | Route::Matched(offer, _) | Route::Claimed(offer)) = &route else {
+    let Some(offer) = route.offer() else {
         return false;
     };
-    let Ok(permit) = Permit::for_team(call, offer.provider.team()) else {
+    let Ok(permit) = offer.permit(call) else {
         return false;
     };
     match route {
@@ -183,16 +178,14 @@ impl TeamCatalog {
         uri: &Uri,
         record: &mut AuditRecord<'_>,
     ) -> Result<ReadResult, CallError> {
-        let (Ok(permit), Some(caller)) =
-            (Permit::for_team(call, offer.provider.team()), &call.caller)
-        else {
+        let (Ok(permit), Some(caller)) = (offer.permit(call), &call.caller) else {
             return Err(CallError::NotFound);
         };
         offer
             .provider
             .check_byte_quota()
             .inspect_err(|exceeded| record.set_result(false, Some(exceeded)))?;
-        let time = ReadTime::new(offer.provider.grant().limits.timeout);
+        let time = ReadTime::new(offer.grant().limits.timeout);
         let request = CacheRequest {
             revision: offer.provider.revision(),
             caller,
@@ -249,9 +242,7 @@ impl TeamCatalog {
         if !offer.pages.contains(uri) && !types.any(is_page) {
             return Ok(());
         }
-        let snapshots = self.skills.as_ref();
-        let is_compared = snapshots.is_some_and(|all| all.of(offer.name()).is_some());
-        if offer.pages.contains(uri) && !is_compared {
+        if offer.pages.contains(uri) && self.skills_of(offer).is_none() {
             let why = "the page was not compared with its approval yet: try again in a moment";
             return Err(CallError::Unavailable(why.to_owned()));
         }

@@ -17,7 +17,6 @@ use super::audit_record::written;
 use super::cursor::{Cursor, ListKind, Position};
 use super::filter::CompiledFilter;
 use super::{Error, Filter, Gateway, MAX_PAGE_BYTES};
-use larder_model::name::TeamName;
 use larder_model::resource::{Call, Entry};
 use larder_model::search::SearchQuery;
 use larder_model::size;
@@ -69,7 +68,7 @@ impl Gateway {
     ) -> Result<SearchPage, Error> {
         check(query)?;
         let start = cursor.map_or(Ok(0), |text| decode_cursor(text, query))?;
-        let view = Arc::new(self.view(call.caller.as_ref()));
+        let view = Arc::new(self.view(call));
         Self::refresh_stale_lists(&view);
         // All pages of a search are cut from the same ranking, so the ranking does not depend on the size of the page.
         let whole = SearchQuery {
@@ -104,13 +103,9 @@ fn check(query: &SearchQuery) -> Result<(), Error> {
     if text.trim().is_empty() {
         return invalid("the text to search for is empty: give some words".into());
     }
-    let conditions = [uri_prefix.as_ref(), kind.as_ref()];
-    if conditions
-        .into_iter()
-        .flatten()
-        .chain([text])
-        .any(|text| text.len() > MAX_TEXT)
-    {
+    let conditions = [uri_prefix.as_ref(), kind.as_ref(), Some(text)];
+    let mut texts = conditions.into_iter().flatten();
+    if texts.any(|text| text.len() > MAX_TEXT) {
         let max = size::show(MAX_TEXT as u64);
         return invalid(format!(
             "the text to search for, a prefix or a kind has more than {max}"
@@ -170,22 +165,12 @@ fn filter_of(query: &SearchQuery) -> Filter {
 }
 
 fn encode_cursor(end: usize, query: &SearchQuery) -> String {
-    Cursor {
-        list: ListKind::Search,
-        team: TeamName::default_team().to_string(),
-        provider: String::new(),
-        filter: filter_of(query),
-        position: Position::After(end.to_string()),
-    }
-    .encode()
+    Cursor::after(ListKind::Search, filter_of(query), end.to_string()).encode()
 }
 
 /// Returns the number of results before the page.
 fn decode_cursor(text: &str, query: &SearchQuery) -> Result<usize, Error> {
-    let cursor = Cursor::decode(text, ListKind::Search).ok_or(Error::BadCursor)?;
-    if cursor.filter != filter_of(query) {
-        return Err(Error::FilterMismatch);
-    }
+    let cursor = Cursor::decode_for(text, ListKind::Search, &filter_of(query))?;
     match cursor.position {
         Position::After(end) => end.parse().map_err(|_| Error::BadCursor),
         _ => Err(Error::BadCursor),

@@ -6,11 +6,10 @@ use super::audit_record::{AuditRecord, written};
 use super::view::{TeamCatalog, View};
 use super::{Error, Gateway};
 use crate::catalog::Offer;
-use larder_model::policy::Permit;
 use larder_model::resource::{Call, Entry, Freshness, Page, ReadResult};
 use larder_model::uri::Uri;
 use larder_runtime::metrics::CacheResult;
-use larder_skills::{Skill, SkillFile};
+use larder_skills::{ProviderSkills, Skill, SkillFile};
 
 impl Gateway {
     /// Returns the skill with this URI, and how long it may be cached.
@@ -33,7 +32,7 @@ impl Gateway {
         uri: &Uri,
         record: &mut AuditRecord<'_>,
     ) -> Result<Arc<Skill>, Error> {
-        let view = self.view(call.caller.as_ref());
+        let view = self.view(call);
         Self::refresh_stale_lists(&view);
         let unknown = || {
             let uri = uri.to_string();
@@ -58,7 +57,7 @@ impl Gateway {
     ) -> Result<ReadResult, Error> {
         let uri = file.uri.as_str();
         let not_found = || Error::NotFound { uri: uri.into() };
-        Permit::for_team(call, offer.provider.team()).map_err(|_| not_found())?;
+        offer.permit(call).map_err(|_| not_found())?;
         record.set_provider(offer);
         let exceeded = |error| Error::from_call(offer, uri, None, error);
         offer.provider.check_byte_quota().map_err(exceeded)?;
@@ -80,7 +79,7 @@ impl Gateway {
         call: &Arc<Call>,
         mut page: Page<Arc<Entry>>,
     ) -> Page<Arc<Entry>> {
-        let view = self.view(call.caller.as_ref());
+        let view = self.view(call);
         for entry in &mut page.items {
             if let Some(of_skill) = view.skill_entry(&entry.uri) {
                 *entry = of_skill.clone();
@@ -110,9 +109,8 @@ impl View {
 
     /// Returns the file with this URI, if it is a file of a skill that the caller reads.
     pub(super) fn skill_file(&self, uri: &Uri) -> Option<(&Arc<Offer>, &Arc<SkillFile>)> {
-        let of_teams = self.teams().iter().map(|team| team.skill_file(uri));
-        let (at, found) = of_teams.enumerate().find(|(_, found)| found.is_some())?;
-        found.filter(|_| !self.is_covered_before(at, uri))
+        let (at, found) = self.find_first(|team| team.skill_file(uri))?;
+        (!self.is_covered_before(at, uri)).then_some(found)
     }
 
     /// Returns the entry of the skill whose `SKILL.md` has this URI.
@@ -131,21 +129,22 @@ impl View {
 impl TeamCatalog {
     /// Returns the skills of the providers that may offer skills now.
     fn skills(&self) -> impl Iterator<Item = (&Arc<Offer>, &Arc<Skill>)> {
-        let granted = self
-            .offers()
-            .iter()
-            .filter(|offer| offer.provider.grant().skills);
+        let granted = self.offers().iter().filter(|offer| offer.grant().skills);
         granted.flat_map(|offer| {
-            let skills = self.skills.as_ref().and_then(|all| all.of(offer.name()));
+            let skills = self.skills_of(offer);
             let skills = skills.map_or(&[][..], |skills| skills.skills());
             skills.iter().map(move |skill| (offer, skill))
         })
     }
 
+    /// Returns the skills and pages of a provider that are offered now.
+    pub(super) fn skills_of(&self, offer: &Offer) -> Option<&Arc<ProviderSkills>> {
+        self.skills.as_ref()?.of(offer.name())
+    }
+
     /// Returns the entries of the files of skills that the catalog does not hold.
     pub(super) fn unlisted_skill_files(&self, offer: &Offer) -> &[Arc<Entry>] {
-        let skills = self.skills.as_ref().and_then(|all| all.of(offer.name()));
-        let granted = skills.filter(|_| offer.provider.grant().skills);
+        let granted = self.skills_of(offer).filter(|_| offer.grant().skills);
         granted.map_or(&[], |skills| skills.unlisted())
     }
 
@@ -157,18 +156,18 @@ impl TeamCatalog {
 
     /// Returns the file of a skill or the page with this URI.
     fn skill_file(&self, uri: &Uri) -> Option<(&Arc<Offer>, &Arc<SkillFile>)> {
-        let owner = self.catalog.by_uri(uri.as_str());
         let mut found = self.skills.as_ref()?.files(uri).filter_map(|(name, file)| {
             let offer = self.catalog.offer(name)?;
             Some((offer, file))
         });
-        found.find(|(offer, _)| {
-            let is_owner = || owner.is_none_or(|owner| Arc::ptr_eq(owner, offer));
-            if offer.pages.contains(uri) {
-                self.has_approved_page(offer, uri)
-            } else {
-                offer.provider.grant().skills && is_owner()
-            }
-        })
+        found.find(|(offer, _)| self.is_read_from_snapshot(offer, uri))
+    }
+
+    fn is_read_from_snapshot(&self, offer: &Arc<Offer>, uri: &Uri) -> bool {
+        if offer.pages.contains(uri) {
+            return self.has_approved_page(offer, uri);
+        }
+        let owner = self.catalog.by_uri(uri.as_str());
+        offer.grant().skills && owner.is_none_or(|owner| Arc::ptr_eq(owner, offer))
     }
 }

@@ -11,7 +11,6 @@ use larder_model::input::{Answer, ProvidedInput};
 use larder_model::interaction::Interaction;
 use larder_model::message::{Block, BlockValue};
 use larder_model::name::Digest;
-use larder_model::policy::Permit;
 use larder_model::resource::Call;
 use larder_model::tool::{ToolCall, ToolResult};
 use larder_provider::{CallError, ToolValidation};
@@ -46,16 +45,12 @@ impl Gateway {
     pub fn resource_tool(&self, call: &Call, name: &str) -> Option<ResourceTool> {
         // Other names are rejected without a snapshot.
         let tool = ResourceTool::named(name)?;
-        self.view(call.caller.as_ref())
-            .has_resource_tools()
-            .then_some(tool)
+        self.view(call).has_resource_tools().then_some(tool)
     }
 
     /// Returns the definition of a tool of a provider.
     pub fn tool(&self, call: &Call, name: &str) -> Option<Arc<OfferedTool>> {
-        self.view(call.caller.as_ref())
-            .tool(name)
-            .map(|(_, tool)| tool.clone())
+        self.view(call).tool(name).map(|(_, tool)| tool.clone())
     }
 
     /// Calls a tool. If the arguments do not match the schema of the tool, the result says so in a text that a model
@@ -82,33 +77,22 @@ impl Gateway {
         request: &ToolRequest,
         record: &mut AuditRecord<'_>,
     ) -> Result<ComponentAnswer<ToolResult>, Error> {
-        let view = self.view(call.caller.as_ref());
+        let view = self.view(call);
         let unknown = || view.unknown_tool(&request.name);
         let (offer, tool) = view.tool(&request.name).ok_or_else(unknown)?;
         if tool.is_for_apps_only && !shows_apps(call) {
             return Err(unknown());
         }
-        let permit = Permit::for_team(call, offer.provider.team()).map_err(|_| unknown())?;
+        let permit = offer.permit(call).map_err(|_| unknown())?;
         record.set_provider(offer);
         check_asked_by(offer, request.asked_by)?;
         let component = offer.provider.digest();
         let from_call = |error| Error::from_call(offer, &request.name, None, error);
         offer.provider.check_byte_quota().map_err(from_call)?;
-        let name = tool.tool.name.clone();
-        let input = request.input.clone();
-        let tool_call = ToolCall {
-            name,
-            arguments: request.arguments.to_string(),
-            input,
-        };
-        let validation = ToolValidation {
-            name: tool.name.to_string(),
-            schemas: tool.schemas().clone(),
-            arguments: request.arguments.clone(),
-        };
+        let validation = Some(validation(tool, request));
         let answer = offer
             .provider
-            .call_tool(permit, tool_call, Some(validation))
+            .call_tool(permit, tool_call(tool, request), validation)
             .await;
         if let Err(CallError::Refused(why)) = &answer {
             return Ok(ComponentAnswer {
@@ -136,6 +120,23 @@ pub(super) fn check_asked_by(offer: &Offer, asked_by: Option<Digest>) -> Result<
             provider: offer.name().clone(),
         }),
         _ => Ok(()),
+    }
+}
+
+/// The call, with the name that the provider gave to the tool.
+fn tool_call(tool: &OfferedTool, request: &ToolRequest) -> ToolCall {
+    ToolCall {
+        name: tool.tool.name.clone(),
+        arguments: request.arguments.to_string(),
+        input: request.input.clone(),
+    }
+}
+
+fn validation(tool: &OfferedTool, request: &ToolRequest) -> ToolValidation {
+    ToolValidation {
+        name: tool.name.to_string(),
+        schemas: tool.schemas().clone(),
+        arguments: request.arguments.clone(),
     }
 }
 

@@ -11,9 +11,11 @@ use smallvec::SmallVec;
 
 use super::cursor::Cursor;
 use super::{Config, Error, Gateway, TeamState};
-use crate::catalog::{Catalog, Offer, OfferRecord, OfferedPrompt, OfferedTool, Route};
+use crate::catalog::{
+    Catalog, Offer, OfferRecord, OfferedPrompt, OfferedTool, Route, UnavailableProvider,
+};
 use larder_model::name::TeamName;
-use larder_model::resource::{Caller, Freshness, Scope};
+use larder_model::resource::{Call, Caller, Freshness, Scope};
 use larder_model::uri::Uri;
 use larder_skills::TeamSkills;
 
@@ -51,19 +53,17 @@ const EMPTY_LIST: Freshness = Freshness {
 impl Gateway {
     /// Takes the snapshots for this caller. Without a caller the view is empty, because the server itself calls
     /// providers directly, not through the gateway.
-    pub(super) fn view(&self, caller: Option<&Caller>) -> View {
+    pub(super) fn view(&self, call: &Call) -> View {
+        self.view_of(call.caller.as_ref())
+    }
+
+    /// Like [`Self::view`], for a caller without a call.
+    pub(super) fn view_of(&self, caller: Option<&Caller>) -> View {
         let state = self.state.load();
         let names = caller.into_iter().flat_map(|caller| caller.teams.iter());
-        let teams = names.filter_map(|name| state.teams.get(name)).map(|state| {
-            let catalog = state.reader.snapshot();
-            TeamCatalog {
-                state: state.clone(),
-                skills: catalog.has_snapshots().then(|| state.reader.skills()),
-                catalog,
-            }
-        });
+        let teams = names.filter_map(|name| state.teams.get(name));
         View {
-            teams: teams.collect(),
+            teams: teams.map(TeamCatalog::new).collect(),
             max_freshness: state.config.max_freshness(),
         }
     }
@@ -109,18 +109,14 @@ impl View {
         &self,
         from: Option<&Cursor>,
     ) -> Result<impl Iterator<Item = &Arc<Offer>> + Clone, Error> {
-        let (at, begin) = match from {
-            None => (0, 0),
-            Some(from) => {
-                let own = |team: &TeamCatalog| team.state.reader.team().as_str() == from.team;
-                let at = self.teams.iter().position(own).ok_or(Error::BadCursor)?;
-                let before = |offer: &Arc<Offer>| offer.name().as_str() < from.provider.as_str();
-                (at, self.teams[at].offers().partition_point(before))
-            }
+        let at = match from {
+            None => 0,
+            Some(from) => self.team_rank_of(&from.team).ok_or(Error::BadCursor)?,
         };
+        let provider = from.map_or("", |from| from.provider.as_str());
         let (first, others) = match self.teams.split_at(at).1 {
             [] => (&[][..], &[][..]),
-            [first, others @ ..] => (&first.offers()[begin..], others),
+            [first, others @ ..] => (first.offers_from(provider), others),
         };
         Ok(first
             .iter()
@@ -130,7 +126,7 @@ impl View {
     /// Returns the ownership, which decides which URIs the caller reads from this offer. `None` if the offer is not in
     /// this view.
     pub(super) fn ownership<'a>(&'a self, offer: &'a Arc<Offer>) -> Option<Ownership<'a>> {
-        let at = self.team_rank(offer.provider.team())?;
+        let at = self.team_rank(offer.team())?;
         Some(Ownership {
             offer,
             team: &self.teams[at],
@@ -149,24 +145,23 @@ impl View {
 
     /// Returns the offer that lists this URI and from which the caller reads the URI.
     pub(super) fn by_uri(&self, uri: &Uri) -> Option<&Arc<Offer>> {
-        let mut listed = self
-            .teams
-            .iter()
-            .map(|team| team.catalog.by_uri(uri.as_str()))
-            .enumerate();
-        let (at, offer) = listed.find_map(|(at, offer)| Some((at, offer?)))?;
+        let (at, offer) = self.find_first(|team| team.catalog.by_uri(uri.as_str()))?;
         (!self.is_covered_before(at, uri)).then_some(offer)
+    }
+
+    /// Returns what this function finds in the first team in which it finds something, and the position of that team.
+    pub(super) fn find_first<'a, T>(
+        &'a self,
+        find: impl Fn(&'a TeamCatalog) -> Option<T>,
+    ) -> Option<(usize, T)> {
+        let mut teams = self.teams.iter().enumerate();
+        teams.find_map(|(at, team)| Some((at, find(team)?)))
     }
 
     /// Returns the offer that owns this template, and the index of the template. The first team that has the template
     /// owns it, unless an earlier team claims all of its URIs.
     pub(super) fn template(&self, text: &str) -> Option<(&Arc<Offer>, usize)> {
-        let mut listed = self
-            .teams
-            .iter()
-            .map(|team| team.catalog.template(text))
-            .enumerate();
-        let (at, (offer, index)) = listed.find_map(|(at, found)| Some((at, found?)))?;
+        let (at, (offer, index)) = self.find_first(|team| team.catalog.template(text))?;
         let prefix = offer.templates[index].uri_template.literal_prefix();
         let is_covered = self.teams[..at]
             .iter()
@@ -177,12 +172,7 @@ impl View {
     /// Returns the tool with this name and its offer. The tool is from the first team that has the name; none if the
     /// tool of that team waits for approval, or if its page is read from an earlier team.
     pub(super) fn tool(&self, name: &str) -> Option<(&Arc<Offer>, &Arc<OfferedTool>)> {
-        let mut named = self
-            .teams
-            .iter()
-            .map(|team| team.catalog.named_tool(name))
-            .enumerate();
-        let (at, tool) = named.find_map(|(at, tool)| Some((at, tool?)))?;
+        let (at, tool) = self.find_first(|team| team.catalog.named_tool(name))?;
         let (offer, tool) = tool.offered()?;
         let is_own = |page| !self.is_covered_before(at, page);
         tool.page
@@ -200,20 +190,11 @@ impl View {
     /// Returns the prompt with this name and its offer. The prompt is from the first team that has one with this name;
     /// none if its provider is not loaded now.
     pub(super) fn prompt(&self, name: &str) -> Option<(&Arc<Offer>, &Arc<OfferedPrompt>)> {
-        for team in &self.teams {
-            if let Some(found) = team.catalog.prompt(name) {
-                return Some(found);
-            }
-            if team
-                .catalog
-                .unavailable()
-                .iter()
-                .any(|one| one.record.has_prompt(name))
-            {
-                return None;
-            }
-        }
-        None
+        let mut teams = self.teams.iter();
+        teams
+            .find(|team| team.catalog.has_named_prompt(name))?
+            .catalog
+            .prompt(name)
     }
 
     /// Returns the error for a URI that no provider has, or for a template that no provider offers.
@@ -243,35 +224,36 @@ impl View {
 
     /// Returns `unknown`, or another error if a provider that is not loaded now had the URI, tool or prompt.
     fn unknown(&self, is_recorded: impl Fn(&OfferRecord) -> bool, unknown: Error) -> Error {
-        let mut unavailable = self
-            .teams
+        let found = self.unavailable().find(|one| is_recorded(&one.record));
+        found.map_or(unknown, not_loaded)
+    }
+
+    fn unavailable(&self) -> impl Iterator<Item = &UnavailableProvider> {
+        self.teams
             .iter()
-            .flat_map(|team| team.catalog.unavailable());
-        match unavailable.find(|one| is_recorded(&one.record)) {
-            Some(one) => Error::NotLoaded {
-                provider: one.provider.clone(),
-                retry: one.retry(),
-            },
-            None => unknown,
-        }
+            .flat_map(|team| team.catalog.unavailable())
     }
 
     /// Returns all tools that the caller can call, in order.
     pub(super) fn tools(&self) -> impl Iterator<Item = (&Arc<Offer>, &Arc<OfferedTool>)> {
         let all = self.teams.iter().flat_map(|team| team.catalog.tools());
-        all.filter(|(_, tool)| {
-            self.tool(tool.name.as_str())
-                .is_some_and(|(_, owned)| Arc::ptr_eq(owned, tool))
-        })
+        all.filter(|(_, tool)| self.offers_tool(tool))
+    }
+
+    fn offers_tool(&self, tool: &Arc<OfferedTool>) -> bool {
+        let owned = self.tool(tool.name.as_str());
+        owned.is_some_and(|(_, owned)| Arc::ptr_eq(owned, tool))
     }
 
     /// Returns all prompts that the caller can get, in order.
     pub(super) fn prompts(&self) -> impl Iterator<Item = (&Arc<Offer>, &Arc<OfferedPrompt>)> {
         let all = self.teams.iter().flat_map(|team| team.catalog.prompts());
-        all.filter(|(_, prompt)| {
-            self.prompt(&prompt.name)
-                .is_some_and(|(_, owned)| Arc::ptr_eq(owned, prompt))
-        })
+        all.filter(|(_, prompt)| self.offers_prompt(prompt))
+    }
+
+    fn offers_prompt(&self, prompt: &Arc<OfferedPrompt>) -> bool {
+        let owned = self.prompt(&prompt.name);
+        owned.is_some_and(|(_, owned)| Arc::ptr_eq(owned, prompt))
     }
 
     /// Whether the server offers its own tools to the caller.
@@ -324,9 +306,32 @@ impl View {
     }
 }
 
+fn not_loaded(provider: &UnavailableProvider) -> Error {
+    Error::NotLoaded {
+        provider: provider.provider.clone(),
+        retry: provider.retry(),
+    }
+}
+
 impl TeamCatalog {
+    fn new(state: &Arc<TeamState>) -> Self {
+        let catalog = state.reader.snapshot();
+        Self {
+            state: state.clone(),
+            skills: catalog.has_snapshots().then(|| state.reader.skills()),
+            catalog,
+        }
+    }
+
     pub(super) fn offers(&self) -> &[Arc<Offer>] {
         self.catalog.offers()
+    }
+
+    /// Returns the offers from this provider on.
+    fn offers_from(&self, provider: &str) -> &[Arc<Offer>] {
+        let offers = self.offers();
+        let begin = offers.partition_point(|offer| offer.name().as_str() < provider);
+        &offers[begin..]
     }
 }
 

@@ -39,10 +39,10 @@ impl ContentApprovals {
         built: &ProviderSkills,
     ) -> Result<ContentDecision, String> {
         let approvals = self.approvals.clone();
-        let team = offer.provider.team().clone();
+        let team = offer.team().clone();
         let provider = offer.name().clone();
         let component = offer.provider.digest();
-        let skills = offer.provider.grant().skills.then(|| skill_pins(built));
+        let skills = offer.grant().skills.then(|| skill_pins(built));
         let pages = (!built.pages().is_empty()).then(|| page_pins(built));
         let decide = move || {
             let of_kind = |kind, pins: Option<Pins>| {
@@ -78,7 +78,7 @@ impl ContentApprovals {
         }
         let reader = SnapshotReader {
             approvals: self.approvals.clone(),
-            team: offer.provider.team().clone(),
+            team: offer.team().clone(),
             built: built.clone(),
             known: (**published).clone(),
         };
@@ -90,7 +90,7 @@ impl ContentApprovals {
     /// now.
     pub(super) async fn store(&self, offer: &Offer, offered: &Arc<ProviderSkills>) {
         let approvals = self.approvals.clone();
-        let team = offer.provider.team().clone();
+        let team = offer.team().clone();
         let offered = offered.clone();
         let store = move || {
             for skill in offered.skills() {
@@ -233,12 +233,7 @@ impl ContentDecision {
         built: &ProviderSkills,
         published: &ProviderSkills,
     ) -> Option<PendingApproval> {
-        let waiting = self
-            .skills
-            .waiting
-            .values()
-            .chain(self.pages.waiting.values());
-        let lines: BTreeSet<_> = waiting.cloned().collect();
+        let lines = self.waiting_lines();
         if lines.is_empty() {
             return None;
         }
@@ -256,13 +251,18 @@ impl ContentDecision {
             before: published.page(&page.uri).map(|old| shown([old])),
             after: shown([page]),
         });
-        let team = offer.provider.team().clone();
+        let team = offer.team().clone();
         let request =
             PendingApproval::new(team, offer.name().clone(), offer.provider.digest(), lines);
         Some(PendingApproval {
             contents: skills.chain(pages).collect(),
             ..request
         })
+    }
+
+    fn waiting_lines(&self) -> BTreeSet<String> {
+        let skills = self.skills.waiting.values();
+        skills.chain(self.pages.waiting.values()).cloned().collect()
     }
 }
 

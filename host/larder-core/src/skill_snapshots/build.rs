@@ -115,7 +115,7 @@ impl<'a> Build<'a> {
     pub(super) async fn run(mut self) -> Result<BuiltContent, Obstacle> {
         let mut built = ProviderSkills::default();
         let offer = self.offer;
-        let has_skills = offer.provider.grant().skills;
+        let has_skills = offer.grant().skills;
         let long_list = self.long_list().await?;
         let entries = long_list.as_deref().unwrap_or(&offer.entries);
         for folder in skill_folders(entries).filter(|_| has_skills) {
@@ -144,7 +144,7 @@ impl<'a> Build<'a> {
     async fn long_list(&mut self) -> Result<Option<Vec<Arc<Entry>>>, Obstacle> {
         let offer = self.offer;
         let is_long = offer.next_cursor.is_some() && !offer.is_personal();
-        if !is_long || !offer.provider.grant().skills {
+        if !is_long || !offer.grant().skills {
             return Ok(None);
         }
         let start = Instant::now();
@@ -157,13 +157,20 @@ impl<'a> Build<'a> {
 
     /// Reads a page. The metadata of its content is restricted in each read, so only its HTML is compared.
     async fn page(&mut self, uri: &Uri) -> Result<Arc<SkillFile>, Failure> {
-        let known = self.known.and_then(|known| known.page(uri));
-        let page = self.read_unlisted(uri, known).await?;
-        self.left = self
-            .left
-            .checked_sub(page.size)
-            .ok_or(NotASkill::NoRoom(self.room))?;
+        let page = self.read_unlisted(uri, self.known_page(uri)).await?;
+        self.take_room(page.size)?;
         Ok(page)
+    }
+
+    fn known_page(&self, uri: &Uri) -> Option<&'a Arc<SkillFile>> {
+        self.known?.page(uri)
+    }
+
+    /// Reduces the room for the following skills and pages.
+    fn take_room(&mut self, bytes: u64) -> Result<(), NotASkill> {
+        let left = self.left.checked_sub(bytes);
+        self.left = left.ok_or(NotASkill::NoRoom(self.room))?;
+        Ok(())
     }
 
     async fn skill(&mut self, folder: &SkillFolder<'_>) -> Result<Skill, Failure> {
@@ -185,10 +192,7 @@ impl<'a> Build<'a> {
         self.confirm(&entries).await?;
         let skill = Skill::new(folder, front_matter, files)?;
         added += skill.manifest_size() as u64;
-        self.left = self
-            .left
-            .checked_sub(added)
-            .ok_or(NotASkill::NoRoom(self.room))?;
+        self.take_room(added)?;
         Ok(skill)
     }
 
@@ -301,15 +305,11 @@ impl<'a> Build<'a> {
 
 /// Returns the entries of files of skills that the catalog does not hold.
 fn unlisted(offer: &Offer, entries: &[Arc<Entry>], built: &ProviderSkills) -> Vec<Arc<Entry>> {
-    let is_listed = |uri: &Uri| {
-        let found = offer.entries.binary_search_by(|entry| entry.uri.cmp(uri));
-        found.is_ok()
-    };
     let files = entries
         .iter()
         .filter(|entry| built.file(&entry.uri).is_some());
     files
-        .filter(|entry| !is_listed(&entry.uri))
+        .filter(|entry| offer.listed_entry(&entry.uri).is_none())
         .cloned()
         .collect()
 }

@@ -10,7 +10,7 @@ use crate::host_reads::{self, PAUSE_FACTOR};
 use crate::retry::Retry;
 use larder_model::name::Digest;
 use larder_model::uri::Uri;
-use larder_skills::ProviderSkills;
+use larder_skills::{ProviderSkills, SkillFile};
 
 /// The time between two queries of the versions of files. Reported changes are handled at once.
 const VERSION_INTERVAL: Duration = Duration::from_secs(60);
@@ -154,10 +154,8 @@ impl ProviderState {
         // A provider that cannot answer now is asked again later.
         let versions = host_reads::versions(offer, &uris).await.unwrap_or_default();
         for (uri, version) in versions {
-            let old = known
-                .file(&uri)
-                .and_then(|file| file.result.version.as_ref());
-            if old.is_some_and(|old| *old != version) {
+            let file = known.file(&uri);
+            if file.is_some_and(|file| has_other_version(file, &version)) {
                 self.updated.insert(uri);
             }
         }
@@ -187,4 +185,9 @@ impl ProviderState {
             self.failures += 1;
         }
     }
+}
+
+fn has_other_version(file: &SkillFile, version: &str) -> bool {
+    let known = file.result.version.as_deref();
+    known.is_some_and(|known| known != version)
 }

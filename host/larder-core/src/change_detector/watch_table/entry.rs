@@ -4,7 +4,7 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use super::sharing::SharingState;
-use crate::catalog::{Catalog, Route};
+use crate::catalog::Catalog;
 use crate::change_detector::known_content::KnownContent;
 use larder_model::name::ProviderName;
 use larder_model::uri::Uri;
@@ -174,16 +174,12 @@ impl OwningRevision {
 }
 
 fn listed_version(catalog: &Catalog, uri: &Uri) -> Option<String> {
-    let entries = &catalog.by_uri(uri.as_str())?.entries;
-    let at = entries.binary_search_by(|entry| entry.uri.cmp(uri)).ok()?;
-    entries[at].version.clone()
+    let entry = catalog.by_uri(uri.as_str())?.listed_entry(uri)?;
+    entry.version.clone()
 }
 
 pub(super) fn owners(catalog: &Catalog, uri: &Uri) -> Vec<OwningRevision> {
-    let offers = catalog.routes(uri).filter_map(|route| match route {
-        Route::Listed(offer) | Route::Matched(offer, _) | Route::Claimed(offer) => Some(offer),
-        Route::Refused(_) => None,
-    });
+    let offers = catalog.routes(uri).filter_map(|route| route.offer());
     offers
         .map(|offer| OwningRevision {
             name: offer.name().clone(),

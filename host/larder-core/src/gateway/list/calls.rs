@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use super::super::filter::CompiledFilter;
 use super::page::{Continuation, Room};
 use crate::catalog::Offer;
-use larder_model::policy::{Permit, TimeLimit};
+use larder_model::policy::TimeLimit;
 use larder_model::resource::{Call, Entry, Freshness};
 use larder_provider::{CallError, ListQuery};
 
@@ -117,10 +117,10 @@ impl<'a> PageCalls<'a> {
         from: &Continuation,
         max_entries: usize,
     ) -> Result<FetchedPage, CallError> {
-        let Ok(permit) = Permit::for_team(self.call, offer.provider.team()) else {
+        let Ok(permit) = offer.permit(self.call) else {
             return Err(CallError::NotFound);
         };
-        let max = offer.provider.grant().limits.page_entries;
+        let max = offer.grant().limits.page_entries;
         let limit_entries = u32::try_from(max_entries).unwrap_or(max).min(max);
         let query = ListQuery {
             cursor: from.cursor.clone(),

@@ -207,13 +207,12 @@ impl<'a> SearchCalls<'a> {
     }
 
     fn permit(&self, offer: &Offer) -> Result<Permit, CallError> {
-        let permit =
-            Permit::for_team(self.call, offer.provider.team()).map_err(|_| CallError::NotFound)?;
+        let permit = offer.permit(self.call).map_err(|_| CallError::NotFound)?;
         Ok(permit.within(Some(self.limit)))
     }
 
     fn charge(&self, offer: &Offer, bytes: usize) -> Result<MemoryCharge, CallError> {
-        let team = self.memory.team(offer.provider.team());
+        let team = self.memory.team(offer.team());
         let charged = team.charge(MemoryUse::Answers, self.call.caller.as_ref(), bytes as u64);
         charged.map_err(|_| CallError::NoMemory)
     }
@@ -264,9 +263,8 @@ impl Answers {
     /// Records the providers whose text only an index can find that does not contain all of it yet.
     pub(super) fn omit_incomplete_indexes(&mut self, team: &TeamCatalog) {
         for offer in team.offers() {
-            let needs_index = offer.provider.grant().index
-                && !offer.provider.interfaces().search
-                && !offer.is_personal();
+            let needs_index =
+                offer.grant().index && !offer.provider.interfaces().search && !offer.is_personal();
             if needs_index && !team.state.index.is_complete(offer.name()) {
                 self.omit(offer);
             }
@@ -300,13 +298,11 @@ impl Answers {
         offer: &'e Offer,
         uri: &Uri,
     ) -> Option<&'e Arc<Entry>> {
-        let entries = self.list_of(offer);
         if offer.is_personal() {
-            return entries.iter().find(|entry| entry.uri == *uri);
+            self.list_of(offer).iter().find(|entry| entry.uri == *uri)
+        } else {
+            offer.listed_entry(uri)
         }
-        // The entries of an offer are sorted.
-        let at = entries.binary_search_by(|entry| entry.uri.cmp(uri)).ok()?;
-        Some(&entries[at])
     }
 
     /// Returns what may be missing, without duplicates.
