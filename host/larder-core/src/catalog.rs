@@ -31,6 +31,7 @@ pub(crate) use self::definitions::{tool_digest, tool_json};
 pub use self::header_parameters::HeaderParameter;
 use self::index::Index;
 use self::list_expiry::ListExpiry;
+pub(crate) use self::notice::team_option;
 pub use self::notice::{
     Collision, CollisionKind, PendingApproval, RejectedComponent, WithheldContent, WithheldTool,
 };

@@ -294,9 +294,7 @@ impl Reconciler {
     /// that time, the server is ready although a provider is slow or cannot be loaded.
     fn report_start(&mut self) {
         let part = format!("start of {}", self.team);
-        let is_waiting = self
-            .ready_by
-            .is_some_and(|end| tokio::time::Instant::now() < end);
+        let is_waiting = self.is_waiting();
         let missing = if is_waiting {
             self.state.awaited()
         } else {
@@ -307,10 +305,7 @@ impl Reconciler {
             self.ready_by = None;
             return self.health.resolve(&part);
         }
-        let message = match &missing[..] {
-            [] => "its sources have not been read yet".to_owned(),
-            missing => format!("not loaded yet: {}", missing.join(", ")),
-        };
+        let message = describe_missing(&missing);
         // A team whose sources were never read may serve nothing.
         let later = if missing.is_empty() {
             Impact::OneTeam
@@ -320,6 +315,12 @@ impl Reconciler {
         let impact = if is_waiting { Impact::AllTeams } else { later };
         self.health
             .report(&part, format!("team {}: {message}", self.team), impact);
+    }
+
+    /// Whether the server still waits for components.
+    fn is_waiting(&self) -> bool {
+        let now = tokio::time::Instant::now();
+        self.ready_by.is_some_and(|end| now < end)
     }
 
     /// The server is ready from now on, also if components are not served yet.
@@ -420,5 +421,12 @@ impl Reconciler {
             served,
             offers,
         });
+    }
+}
+
+fn describe_missing(components: &[&str]) -> String {
+    match components {
+        [] => "its sources have not been read yet".to_owned(),
+        components => format!("not loaded yet: {}", components.join(", ")),
     }
 }

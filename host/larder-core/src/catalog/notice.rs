@@ -116,11 +116,7 @@ impl fmt::Display for PendingApproval {
         let requests: Vec<&str> = lines.iter().map(String::as_str).collect();
         let digest = digest.short();
         let requests = requests.join("`, `");
-        let team = if *team == TeamName::default_team() {
-            String::new()
-        } else {
-            format!(" --team {team}")
-        };
+        let team = team_option(team.as_str());
         write!(
             f,
             "pending approval: {provider} {digest} requests `{requests}`; \
@@ -220,6 +216,15 @@ impl Collision {
                 "{count} tools of `{loser}`, such as `{what}`, are not offered: their pages are resources of `{owner}`"
             ),
         }
+    }
+}
+
+/// The option of a command for this team, which the default team does not need.
+pub(crate) fn team_option(team: &str) -> String {
+    if team == TeamName::default_team().as_str() {
+        String::new()
+    } else {
+        format!(" --team {team}")
     }
 }
 

@@ -159,11 +159,15 @@ struct Approval {
 impl Approval {
     fn now(by: &str) -> Self {
         Self {
-            at: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
+            at: current_time(),
             by: by.to_owned(),
             digests: BTreeSet::new(),
         }
     }
+}
+
+fn current_time() -> String {
+    humantime::format_rfc3339_seconds(SystemTime::now()).to_string()
 }
 
 /// Approves a line for the component with this digest, unless it is approved for every component.
@@ -267,10 +271,9 @@ impl Approvals {
             return Ok(BTreeSet::new());
         }
         let all: ApprovalsByFolder = self.store.read(APPROVALS_FILE)?;
-        let approved = all
-            .get(self.key.as_str())
-            .and_then(|teams| teams.get(team.as_str()));
-        let approved = approved.and_then(|providers| providers.get(provider.as_str()));
+        let approved = self
+            .of_team(&all, team)
+            .and_then(|providers| providers.get(provider.as_str()));
         let digest = digest.map(|digest| digest.to_string());
         let is_unapproved = |line: &&String| {
             let approval = approved.and_then(|approved| approved.get(*line));
@@ -294,8 +297,7 @@ impl Approvals {
         let new = Approval::now(by);
         self.store
             .change(APPROVALS_FILE, |all: &mut ApprovalsByFolder| {
-                let teams = all.entry(self.key.to_string()).or_default();
-                let providers = teams.entry(record.team.clone()).or_default();
+                let providers = self.of_team_mut(all, &record.team);
                 let lines = providers.entry(record.provider.clone()).or_default();
                 for line in &record.lines {
                     match scope {
@@ -349,9 +351,7 @@ impl Approvals {
         now: &BTreeMap<String, T>,
     ) -> Result<(), ApprovalsError> {
         let all: ByProvider<T> = self.store.read(file)?;
-        let known = all
-            .get(self.key.as_str())
-            .and_then(|teams| teams.get(team.as_str()));
+        let known = self.of_team(&all, team);
         if now
             .iter()
             .all(|(provider, value)| known.and_then(|known| known.get(provider)) == Some(value))
@@ -359,11 +359,7 @@ impl Approvals {
             return Ok(());
         }
         self.store.change(file, |all: &mut ByProvider<T>| {
-            let known = all
-                .entry(self.key.to_string())
-                .or_default()
-                .entry(team.to_string())
-                .or_default();
+            let known = self.of_team_mut(all, team.as_str());
             known.extend(now.clone());
             let mut remaining = MAX_REMEMBERED_PROVIDERS.saturating_sub(now.len());
             known.retain(|provider, _| {
@@ -398,6 +394,25 @@ impl Approvals {
         let is_gone = |key: &str| !StateKey::from_text(key).folder().is_some_and(Path::is_dir);
         let known = self.of_provider(&all, team, provider, is_gone);
         Ok((!known.is_empty()).then(|| known.into_iter().flatten().cloned().collect()))
+    }
+
+    /// Returns what is stored for the providers of a team of this folder.
+    fn of_team<'a, T>(
+        &self,
+        all: &'a ByProvider<T>,
+        team: &TeamName,
+    ) -> Option<&'a BTreeMap<String, T>> {
+        all.get(self.key.as_str())?.get(team.as_str())
+    }
+
+    /// Like [`Self::of_team`], to change it.
+    fn of_team_mut<'a, T>(
+        &self,
+        all: &'a mut ByProvider<T>,
+        team: &str,
+    ) -> &'a mut BTreeMap<String, T> {
+        let teams = all.entry(self.key.to_string()).or_default();
+        teams.entry(team.to_owned()).or_default()
     }
 
     /// Returns what is stored for a provider. If nothing is stored, returns what is stored under those other keys for

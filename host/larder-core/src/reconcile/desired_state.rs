@@ -86,6 +86,11 @@ pub(super) struct DesiredComponents {
     pub(super) new_problems: Vec<String>,
 }
 
+/// Returns the earlier of two times, of which each may be unknown.
+pub(super) fn earlier(one: Option<Duration>, other: Option<Duration>) -> Option<Duration> {
+    one.into_iter().chain(other).min()
+}
+
 /// Computes the desired state.
 pub(super) struct DesiredState {
     config: Config,

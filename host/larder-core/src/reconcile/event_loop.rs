@@ -5,6 +5,7 @@ use std::collections::HashSet;
 
 use tokio::time::Instant;
 
+use super::desired_state::earlier;
 use super::load::{LoadEvent, LoadResult};
 use super::scan_schedule::ScanSchedule;
 use super::{DesiredComponents, ReconcilePass, Reconciler};
@@ -12,6 +13,7 @@ use crate::catalog::{Catalog, Collision};
 use larder_model::name::ProviderName;
 use larder_model::uri::Uri;
 use larder_provider::Signal;
+use larder_runtime::file_fingerprint::FileFingerprint;
 use larder_runtime::metrics::process::thread_cpu_time;
 
 impl Reconciler {
@@ -79,15 +81,8 @@ impl Reconciler {
         let mut pass = ReconcilePass::default();
         let succeeded = desired.source_error.is_none();
         let withdraw_after = desired.withdraw_after;
-        if self.approvals != desired.approvals {
-            self.approvals = desired.approvals;
-            self.writer.approvals_changed();
-        }
-        let rescan_after = self
-            .compare(desired, &mut pass)
-            .into_iter()
-            .chain(withdraw_after)
-            .min();
+        self.update_approvals(desired.approvals);
+        let rescan_after = earlier(self.compare(desired, &mut pass), withdraw_after);
         self.update_start();
         schedule.scan_finished(succeeded, rescan_after);
         // Retries a failed write.
@@ -96,6 +91,13 @@ impl Reconciler {
             self.publish(&pass);
             self.persist_state();
             pass.log();
+        }
+    }
+
+    fn update_approvals(&mut self, approvals: Option<FileFingerprint>) {
+        if self.approvals != approvals {
+            self.approvals = approvals;
+            self.writer.approvals_changed();
         }
     }
 

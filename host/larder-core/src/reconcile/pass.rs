@@ -65,34 +65,38 @@ pub struct RevisionSummary {
 
 impl RevisionSummary {
     pub(super) fn of(offer: &Offer) -> Self {
-        let count = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
-        let more = if offer.next_cursor.is_some() {
-            " and more"
-        } else {
-            ""
-        };
-        let entries = count(offer.entries.len(), "resource");
-        let definitions = [
-            (offer.definitions.tools.len(), "tool"),
-            (offer.definitions.prompts.len(), "prompt"),
-        ];
-        let definitions = definitions
-            .into_iter()
-            .filter(|(n, _)| *n > 0)
-            .map(|(n, what)| count(n, what));
-        let contents: Vec<_> = [
-            format!("{entries}{more}"),
-            count(offer.templates.len(), "template"),
-        ]
-        .into_iter()
-        .chain(definitions)
-        .collect();
         Self {
             provider: offer.name().clone(),
             digest: offer.provider.digest(),
-            contents: contents.join(", "),
+            contents: contents(offer).join(", "),
         }
     }
+}
+
+fn contents(offer: &Offer) -> Vec<String> {
+    let more = if offer.next_cursor.is_some() {
+        " and more"
+    } else {
+        ""
+    };
+    let entries = count(offer.entries.len(), "resource");
+    let definitions = [
+        (offer.definitions.tools.len(), "tool"),
+        (offer.definitions.prompts.len(), "prompt"),
+    ];
+    let definitions = definitions
+        .into_iter()
+        .filter(|(n, _)| *n > 0)
+        .map(|(n, what)| count(n, what));
+    let lists = [
+        format!("{entries}{more}"),
+        count(offer.templates.len(), "template"),
+    ];
+    lists.into_iter().chain(definitions).collect()
+}
+
+fn count(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
 impl fmt::Display for RevisionSummary {
@@ -110,16 +114,23 @@ impl fmt::Display for RevisionSummary {
 impl ReconcilePass {
     /// Returns whether there are no changes to publish or to log.
     pub(super) fn is_empty(&self) -> bool {
-        let nothing_new =
-            self.loaded.is_empty() && self.replaced.is_empty() && self.removed.is_empty();
-        nothing_new
-            && self.rejected.is_empty()
-            && self.pending_approvals.is_empty()
+        !self.changes_components()
+            && !self.needs_attention()
             && self.denied_requests.is_empty()
-            && self.omitted.is_empty()
-            && self.problems.is_empty()
             && self.resolved.is_empty()
-            && self.collisions.is_empty()
+    }
+
+    fn changes_components(&self) -> bool {
+        !self.loaded.is_empty() || !self.replaced.is_empty() || !self.removed.is_empty()
+    }
+
+    /// Whether something is not served as its provider or the operator intends.
+    fn needs_attention(&self) -> bool {
+        !self.rejected.is_empty()
+            || !self.pending_approvals.is_empty()
+            || !self.omitted.is_empty()
+            || !self.problems.is_empty()
+            || !self.collisions.is_empty()
     }
 
     /// Records in the audit log which components are served and which are not served.
@@ -179,15 +190,10 @@ impl ReconcilePass {
         if self.parts().is_empty() {
             return;
         }
-        if self.rejected.is_empty()
-            && self.pending_approvals.is_empty()
-            && self.omitted.is_empty()
-            && self.problems.is_empty()
-            && self.collisions.is_empty()
-        {
-            tracing::info!("{self}");
-        } else {
+        if self.needs_attention() {
             tracing::warn!("{self}");
+        } else {
+            tracing::info!("{self}");
         }
     }
 }

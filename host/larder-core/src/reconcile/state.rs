@@ -10,14 +10,16 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use self::component::{ComponentState, RunningLoad};
+use self::component::{ComponentState, RunningLoad, ServedComponent};
 use self::retry::time_until_first;
 use super::approvals::{Imports, OfferRecords};
 use super::components::ComponentReport;
 use super::desired_state::{DesiredComponent, DesiredComponents};
 use super::load::{LoadJob, LoadResult, Loader, Outcome};
 use super::pass::ReconcilePass;
-use crate::catalog::{Catalog, OfferRecord, PendingApproval, UnavailableProvider};
+use crate::catalog::{
+    Catalog, OfferRecord, PendingApproval, RejectedComponent, UnavailableProvider,
+};
 use larder_model::name::ProviderName;
 
 /// The state of all components.
@@ -76,30 +78,24 @@ impl State {
     /// Returns the providers that were served before the start and are not served yet.
     fn unavailable(&self) -> Vec<UnavailableProvider> {
         let unavailable = |(name, record): (&String, &Arc<OfferRecord>)| {
-            let failed = self
-                .components
-                .get(name)
-                .and_then(|component| component.failed.as_ref());
-            let retry_at = failed
-                .and_then(|failed| failed.retry)
-                .map(|retry| retry.due_at());
-            let provider = ProviderName::parse(name).ok()?;
             Some(UnavailableProvider {
-                provider,
+                provider: ProviderName::parse(name).ok()?,
                 record: record.clone(),
-                retry_at,
+                retry_at: self.load_retry_at(name),
             })
         };
         self.last_offers.iter().filter_map(unavailable).collect()
     }
 
+    /// Returns when the failed load of a component is retried.
+    fn load_retry_at(&self, name: &str) -> Option<Instant> {
+        let failed = self.components.get(name)?.failed.as_ref()?;
+        failed.retry.map(|retry| retry.due_at())
+    }
+
     /// Returns what the served revisions answer for, by provider.
     pub(super) fn offers(&self) -> OfferRecords {
-        let serving = self
-            .components
-            .values()
-            .filter_map(|component| component.serving.as_ref());
-        serving
+        self.served()
             .map(|serving| {
                 (
                     serving.offer.name().to_string(),
@@ -107,6 +103,13 @@ impl State {
                 )
             })
             .collect()
+    }
+
+    /// Returns the components that are served.
+    fn served(&self) -> impl Iterator<Item = &ServedComponent> {
+        self.components
+            .values()
+            .filter_map(|component| component.serving.as_ref())
     }
 
     /// Returns the origins of the components that are loading.
@@ -139,14 +142,15 @@ impl State {
     /// Returns the time at which each loading provider will have had this much time for its own calls. `None` while a
     /// component is still read or compiled.
     pub(super) fn own_calls_end(&self, time: Duration) -> Option<Instant> {
-        let loads = self
-            .components
-            .values()
-            .filter_map(|component| component.loading.as_ref());
-        let since = loads
-            .map(|load| load.probing_since)
-            .reduce(|one, other| Some(one?.max(other?)));
+        let all = self.loads().map(|load| load.probing_since);
+        let since = all.reduce(|one, other| Some(one?.max(other?)));
         Some(since?? + time)
+    }
+
+    fn loads(&self) -> impl Iterator<Item = &RunningLoad> {
+        self.components
+            .values()
+            .filter_map(|component| component.loading.as_ref())
     }
 
     /// Starts a new generation. Providers of a later generation do not take URIs from earlier ones.
@@ -158,10 +162,7 @@ impl State {
     pub(super) fn remove_missing(&mut self, desired: &DesiredComponents, pass: &mut ReconcilePass) {
         if desired.source_error.is_none() && desired.artifact_error.is_none() {
             self.knows_components = true;
-            let before = self.last_offers.len();
-            self.last_offers
-                .retain(|name, _| desired.names.contains(name));
-            pass.unavailable_changed |= self.last_offers.len() != before;
+            pass.unavailable_changed |= self.forget_offers(&desired.names);
         }
         let components = desired
             .components
@@ -171,18 +172,17 @@ impl State {
         self.components.retain(|name, component| {
             let stays = desired.contains(name);
             if !stays {
-                component.cancel_load();
-                pass.removed.extend(
-                    component
-                        .serving
-                        .as_ref()
-                        .map(|serving| serving.offer.name().clone()),
-                );
-                pass.resolved
-                    .extend(component.has_problem().then(|| name.clone()));
+                component.end(name, pass);
             }
             stays
         });
+    }
+
+    /// Forgets what the providers answered for whose components are gone. Returns whether there were such providers.
+    fn forget_offers(&mut self, names: &BTreeSet<String>) -> bool {
+        let before = self.last_offers.len();
+        self.last_offers.retain(|name, _| names.contains(name));
+        self.last_offers.len() != before
     }
 
     /// Replaces the list of new artifacts that wait for approval.
@@ -274,10 +274,7 @@ impl State {
             .filter(idle)
             .filter_map(|component| {
                 component.list_refresh.requested = false;
-                component
-                    .serving
-                    .as_ref()
-                    .map(|serving| serving.offer.name().clone())
+                component.served_name()
             });
         requested.collect()
     }
@@ -304,11 +301,8 @@ impl State {
 
     /// Returns the time until the next refresh retry.
     pub(super) fn next_list_retry(&self) -> Duration {
-        let waiting = self
-            .components
-            .values()
-            .filter(|component| component.can_refresh_list());
-        time_until_first(waiting.filter_map(|component| component.list_refresh.retry))
+        let components = self.components.values();
+        time_until_first(components.filter_map(ComponentState::list_retry))
     }
 
     /// Applies a result. Results of loads that were superseded are ignored.
@@ -354,29 +348,20 @@ impl State {
 
     /// Returns, by provider, the imports of the served revisions that reach outside the sandbox.
     pub(super) fn imports(&self) -> Imports {
-        let serving = self
-            .components
-            .values()
-            .filter_map(|component| component.serving.as_ref());
-        let imports = |requests: &BTreeSet<String>| {
-            requests
-                .iter()
-                .filter(|line| line.starts_with("import "))
-                .cloned()
-                .collect()
-        };
-        serving
-            .map(|serving| (serving.offer.name().to_string(), imports(&serving.requests)))
+        self.served()
+            .map(|serving| {
+                (
+                    serving.offer.name().to_string(),
+                    imports_of(&serving.requests),
+                )
+            })
             .collect()
     }
 
     /// Returns the time until a failed load is retried.
     pub(super) fn next_load_retry(&self) -> Duration {
-        let waiting = self
-            .components
-            .values()
-            .filter(|component| component.loading.is_none());
-        time_until_first(waiting.filter_map(|component| component.failed.as_ref()?.retry))
+        let components = self.components.values();
+        time_until_first(components.filter_map(ComponentState::load_retry))
     }
 
     /// Returns what operators see of the components.
@@ -392,20 +377,40 @@ impl State {
         &self,
         pending_contents: impl Iterator<Item = &'a PendingApproval>,
     ) -> Catalog {
-        let components = || self.components.values();
-        let offers =
-            components().filter_map(|component| Some(component.serving.as_ref()?.offer.clone()));
-        let rejected =
-            components().filter_map(|component| Some(component.failed.as_ref()?.rejection.clone()));
-        let pending = components().filter_map(|component| component.pending_approval.clone());
-        let withheld =
-            components().filter_map(|component| component.serving.as_ref()?.withheld.clone());
-        let withheld = withheld.filter(PendingApproval::is_pending);
+        let offers = self.served().map(|serving| serving.offer.clone());
+        let pending = self
+            .components
+            .values()
+            .filter_map(|component| component.pending_approval.clone());
         let pending = pending
-            .chain(withheld)
+            .chain(self.withheld())
             .chain(pending_contents.cloned())
             .chain(self.pending_artifacts.iter().cloned());
-        let catalog = Catalog::new(offers.collect(), rejected.collect(), pending.collect());
+        let catalog = Catalog::new(
+            offers.collect(),
+            self.rejected().collect(),
+            pending.collect(),
+        );
         catalog.with_unavailable(self.unavailable())
     }
+
+    fn rejected(&self) -> impl Iterator<Item = RejectedComponent> {
+        self.components
+            .values()
+            .filter_map(|component| Some(component.failed.as_ref()?.rejection.clone()))
+    }
+
+    /// Returns the tools of served components that wait for approval.
+    fn withheld(&self) -> impl Iterator<Item = PendingApproval> {
+        let all = self.served().filter_map(|serving| serving.withheld.clone());
+        all.filter(PendingApproval::is_pending)
+    }
+}
+
+fn imports_of(requests: &BTreeSet<String>) -> BTreeSet<String> {
+    requests
+        .iter()
+        .filter(|line| line.starts_with("import "))
+        .cloned()
+        .collect()
 }

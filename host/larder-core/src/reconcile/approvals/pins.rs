@@ -180,14 +180,9 @@ impl Approvals {
         pins: &Pins,
     ) -> Result<(), ApprovalsError> {
         let all: PinsByFolder = self.store.read(kind.file())?;
-        let of_team = all
-            .get(self.key.as_str())
-            .and_then(|teams| teams.get(team.as_str()));
+        let of_team = self.of_team(&all, team);
         let own = of_team.and_then(|providers| providers.get(provider.as_str()));
-        if own.is_some_and(|own| {
-            pins.iter()
-                .all(|(name, digest)| own.get(name) == Some(digest))
-        }) {
+        if own.is_some_and(|own| has_all(own, pins)) {
             return Ok(());
         }
         // A provider without pins would be accepted as if it were new, so no pins are removed to make room for another
@@ -201,13 +196,20 @@ impl Approvals {
             });
         }
         self.store.change(kind.file(), |all: &mut PinsByFolder| {
-            let teams = all.entry(self.key.to_string()).or_default();
-            let providers = teams.entry(team.to_string()).or_default();
-            let known = providers.entry(provider.to_string()).or_default();
-            if known.len() + pins.len() > MAX_PINS {
-                known.clear();
-            }
-            known.extend(pins.clone());
+            let providers = self.of_team_mut(all, team.as_str());
+            add_pins(providers.entry(provider.to_string()).or_default(), pins);
         })
     }
+}
+
+fn has_all(known: &Pins, pins: &Pins) -> bool {
+    pins.iter()
+        .all(|(name, digest)| known.get(name) == Some(digest))
+}
+
+fn add_pins(known: &mut Pins, pins: &Pins) {
+    if known.len() + pins.len() > MAX_PINS {
+        known.clear();
+    }
+    known.extend(pins.clone());
 }

@@ -3,11 +3,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
-use super::{APPROVALS_FILE, Approvals, ApprovalsByFolder, ApprovalsError, PendingApprovalRecord};
+use super::{
+    APPROVALS_FILE, Approvals, ApprovalsByFolder, ApprovalsError, PendingApprovalRecord,
+    current_time,
+};
+use crate::catalog::team_option;
 use larder_model::name::{Digest, TeamName};
 
 /// A request that an operator rejected.
@@ -44,11 +47,7 @@ impl fmt::Display for RejectedRequest {
             by,
         } = self;
         let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
-        let team = if *team == TeamName::default_team().as_str() {
-            String::new()
-        } else {
-            format!(" --team {team}")
-        };
+        let team = team_option(team);
         write!(
             f,
             "{by} rejected at {at} that it requests `{}`: remove or replace it, or approve it with \
@@ -61,24 +60,11 @@ impl fmt::Display for RejectedRequest {
 impl Approvals {
     /// Rejects exactly the recorded lines for this component. The request is not pending any more.
     pub fn reject(&self, record: &PendingApprovalRecord, by: &str) -> Result<(), ApprovalsError> {
-        let at = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-        let record_alone = PendingApprovalRecord {
-            tools: Vec::new(),
-            ..record.clone()
-        };
-        let rejected = RejectedRequest {
-            record: record_alone,
-            at,
-            by: by.to_owned(),
-        };
+        let rejected = RejectedRequest::new(record, by);
         self.store
             .change(REJECTIONS_FILE, |all: &mut RejectionsByFolder| {
                 let rejections = all.entry(self.key.to_string()).or_default();
-                rejections.retain(|one| !one.record.is_same(record));
-                if rejections.len() >= MAX_REJECTIONS {
-                    rejections.remove(0);
-                }
-                rejections.push(rejected);
+                store_rejection(rejections, rejected);
             })?;
         self.remove_pending(record)?;
         // Servers compare this file with the version that they read last.
@@ -144,4 +130,26 @@ impl Approvals {
             .rev()
             .find(|rejection| unapproved.is_subset(&rejection.record.lines)))
     }
+}
+
+impl RejectedRequest {
+    /// Creates the rejection of a request, without the texts that are shown to people.
+    fn new(record: &PendingApprovalRecord, by: &str) -> Self {
+        Self {
+            record: PendingApprovalRecord {
+                tools: Vec::new(),
+                ..record.clone()
+            },
+            at: current_time(),
+            by: by.to_owned(),
+        }
+    }
+}
+
+fn store_rejection(all: &mut Vec<RejectedRequest>, new: RejectedRequest) {
+    all.retain(|one| !one.record.is_same(&new.record));
+    if all.len() >= MAX_REJECTIONS {
+        all.remove(0);
+    }
+    all.push(new);
 }

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::super::{ApprovalsError, Config, RejectedRequest};
 use super::component_names::ComponentNames;
-use super::{DesiredComponents, provider_config};
+use super::{DesiredComponents, earlier, provider_config};
 use crate::catalog::PendingApproval;
 use crate::source::{Artifact, PendingArtifact, Scan, ScanTriggers, Source};
 use larder_model::name::{Digest, ProviderName};
@@ -58,11 +58,7 @@ impl SourceState {
         match self.source.scan() {
             Ok(scan) => {
                 let scan = self.keep_while_missing(scan, config.missing_source_grace, desired);
-                desired.rescan_after = desired
-                    .rescan_after
-                    .into_iter()
-                    .chain(scan.rescan_after)
-                    .min();
+                desired.rescan_after = earlier(desired.rescan_after, scan.rescan_after);
                 artifacts = self.select(config, names, scan, &mut desired.new_problems);
             }
             Err(cause) => {
@@ -72,11 +68,7 @@ impl SourceState {
                     Some(error),
                     &mut desired.new_problems,
                 );
-                let own = self
-                    .names
-                    .iter()
-                    .filter(|name| names.insert(name).is_none());
-                desired.unknown.extend(own.cloned());
+                self.reserve_names(names, desired);
             }
         }
         desired
@@ -85,6 +77,15 @@ impl SourceState {
         append(&mut desired.source_error, self.source_error.as_deref());
         append(&mut desired.artifact_error, self.artifact_error.as_deref());
         artifacts
+    }
+
+    /// Reserves the names of the last scan, because the source cannot be read.
+    fn reserve_names(&self, names: &mut ComponentNames, desired: &mut DesiredComponents) {
+        let own = self
+            .names
+            .iter()
+            .filter(|name| names.insert(name).is_none());
+        desired.unknown.extend(own.cloned());
     }
 
     /// Returns the scan. If the source is missing, returns the result of the previous scan until the grace period is
@@ -96,31 +97,17 @@ impl SourceState {
         desired: &mut DesiredComponents,
     ) -> Scan {
         let Some(why) = &scan.missing else {
-            self.source_error = None;
-            self.missing_since = None;
-            self.found = (scan.artifacts.clone(), scan.pending.clone());
+            self.remember_scan(&scan);
             return scan;
         };
-        let left = grace.saturating_sub(
-            self.missing_since
-                .get_or_insert_with(Instant::now)
-                .elapsed(),
-        );
-        let what = match left {
-            Duration::ZERO => {
-                self.found = Default::default();
-                self.source.accept_replacement();
-                "its components are not served any more".to_owned()
-            }
-            left => {
-                let withdraw_after = Some(left + TIMER_SLACK);
-                desired.withdraw_after = desired
-                    .withdraw_after
-                    .into_iter()
-                    .chain(withdraw_after)
-                    .min();
-                format!("its components are served for {grace:?} without it")
-            }
+        let since = self.missing_since.get_or_insert_with(Instant::now);
+        let left = grace.saturating_sub(since.elapsed());
+        let what = if left.is_zero() {
+            self.forget_scan();
+            "its components are not served any more".to_owned()
+        } else {
+            desired.withdraw_after = earlier(desired.withdraw_after, Some(left + TIMER_SLACK));
+            format!("its components are served for {grace:?} without it")
         };
         let error = format!("cannot read {}: {why}; {what}", self.source.location());
         report_once(
@@ -134,6 +121,17 @@ impl SourceState {
             pending,
             ..scan
         }
+    }
+
+    fn remember_scan(&mut self, scan: &Scan) {
+        self.source_error = None;
+        self.missing_since = None;
+        self.found = (scan.artifacts.clone(), scan.pending.clone());
+    }
+
+    fn forget_scan(&mut self) {
+        self.found = Default::default();
+        self.source.accept_replacement();
     }
 
     /// Returns the artifacts of a scan that are to be served. Approved pending artifacts are included.

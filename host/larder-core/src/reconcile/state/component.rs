@@ -16,7 +16,7 @@ use super::super::phases::LoadPhases;
 use super::retry::Retry;
 use crate::catalog::{Offer, PendingApproval, RejectedComponent};
 use crate::source::BlobRevision;
-use larder_model::name::Digest;
+use larder_model::name::{Digest, ProviderName};
 use larder_model::signature::Signer;
 use larder_provider::LoadError;
 
@@ -88,8 +88,13 @@ pub(super) struct Failure {
 impl ComponentState {
     /// Returns whether a failed load is due for a retry.
     pub(super) fn is_retry_due(&self) -> bool {
-        let retry = self.failed.as_ref().and_then(|failed| failed.retry);
-        self.loading.is_none() && retry.is_some_and(|retry| retry.is_due())
+        self.load_retry().is_some_and(|retry| retry.is_due())
+    }
+
+    /// Returns the retry of a failed load, unless a load is running.
+    pub(super) fn load_retry(&self) -> Option<Retry> {
+        let retry = self.failed.as_ref()?.retry;
+        retry.filter(|_| self.loading.is_none())
     }
 
     /// Returns the revisions that need not be loaded again. A failed revision counts unless it is retried.
@@ -164,23 +169,28 @@ impl ComponentState {
         self.serving.is_some() && self.is_idle()
     }
 
+    /// Returns the retry of a failed list refresh, if a refresh can start.
+    pub(super) fn list_retry(&self) -> Option<Retry> {
+        self.list_refresh.retry.filter(|_| self.can_refresh_list())
+    }
+
     pub(super) fn has_problem(&self) -> bool {
         self.failed.is_some() || self.pending_approval.is_some()
     }
 
     /// Clears the problem if this revision is served. Returns whether there was a problem.
     pub(super) fn resolve_if_serving(&mut self, revision: &Revision) -> bool {
-        if !self
-            .serving
-            .as_ref()
-            .is_some_and(|serving| serving.revision == *revision)
-        {
+        if !self.is_serving(revision) || !self.has_problem() {
             return false;
         }
-        let had_problem = self.has_problem();
         self.failed = None;
         self.pending_approval = None;
-        had_problem
+        true
+    }
+
+    fn is_serving(&self, revision: &Revision) -> bool {
+        let serving = self.serving.as_ref();
+        serving.is_some_and(|serving| serving.revision == *revision)
     }
 
     /// Records the signers of this revision, if the revision is served.
@@ -230,6 +240,15 @@ impl ComponentState {
         }
     }
 
+    /// Ends the component, because it is not desired any more.
+    pub(super) fn end(&mut self, name: &str, pass: &mut ReconcilePass) {
+        self.cancel_load();
+        pass.removed.extend(self.served_name());
+        if self.has_problem() {
+            pass.resolved.push(name.to_owned());
+        }
+    }
+
     pub(super) fn serve(
         &mut self,
         loaded: LoadedProvider,
@@ -270,6 +289,10 @@ impl ComponentState {
 
     fn served_offer(&self) -> Option<&Offer> {
         self.serving.as_ref().map(|serving| &*serving.offer)
+    }
+
+    pub(super) fn served_name(&self) -> Option<ProviderName> {
+        self.served_offer().map(|offer| offer.name().clone())
     }
 
     /// The withheld tools of the revision that is served.
@@ -455,7 +478,7 @@ fn has_unlisted_entries(offer: &Offer) -> bool {
 
 /// Describes in one sentence what was omitted from a provider's lists or changed in them.
 fn describe_omissions(offer: &Offer) -> Option<String> {
-    let secrets = &offer.provider.grant().secrets;
+    let secrets = &offer.grant().secrets;
     let omitted = offer.omitted.iter().take(MAX_LOGGED_OMISSIONS);
     let mut notes: Vec<_> = omitted
         .map(|note| secrets.redact(note).into_owned())
