@@ -15,9 +15,10 @@ use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use tokio::sync::watch;
 
-pub use self::behaviour::{FakeCompleter, FakeRead, FakeReader};
+pub use self::behaviour::{FakeCompleter, FakeLister, FakeRead, FakeReader, FakeSearcher};
 pub use self::engine::FakeEngine;
 use self::state::State;
+pub use self::state::entry;
 use super::{
     CallError, CircuitStates, Fault, FaultKind, GrantSources, ListPage, ListQuery, LoadError,
     MAX_EFFORT, OptionalInterfaces, ProbeResult, Provider, ProviderCall, ProviderFacts,
@@ -27,7 +28,10 @@ use larder_model::input::Answer;
 use larder_model::message::{Block, BlockValue};
 use larder_model::name::{Digest, ProviderName, TeamName};
 use larder_model::policy::{Grant, Permit, TimeLimit, UI_KEY};
-use larder_model::resource::{Completion, CompletionRequest, Entry, Match, ReadResult};
+use larder_model::resource::{
+    Call, Completion, CompletionRequest, Entry, Freshness, Match, ReadResult,
+};
+use larder_model::search::{Hits, SearchQuery};
 use larder_model::tool::{Hints, Tool, ToolCall, ToolName, ToolResult};
 use larder_model::uri::Uri;
 use larder_runtime::drain::Drain;
@@ -186,6 +190,7 @@ impl FakeContent {
         OptionalInterfaces {
             tools: !state.tools.is_empty(),
             directories: !state.directories.is_empty(),
+            search: state.searcher.is_some(),
             ..OptionalInterfaces::default()
         }
     }
@@ -248,7 +253,11 @@ impl Provider for FakeProvider {
 
     fn probe(&self) -> BoxFuture<'_, Result<ProbeResult, LoadError>> {
         let probe = self.content.call("probe".into(), |state| {
-            let entries = state.entries(0, self.facts.grant.limits.catalog_entries);
+            let query = ListQuery {
+                limit: self.facts.grant.limits.catalog_entries,
+                ..ListQuery::default()
+            };
+            let entries = state.list(&query, &Call::from_host())?;
             Ok(ProbeResult {
                 title: state.title.clone(),
                 version: None,
@@ -260,7 +269,7 @@ impl Provider for FakeProvider {
                 templates: state.templates.clone(),
                 tools: state.tools.clone(),
                 prompts: vec![],
-                freshness: state.list_freshness,
+                freshness: entries.freshness.unwrap_or(Freshness::UNKNOWN),
                 probed_at: Instant::now(),
                 omitted: vec![],
                 setting_problems: vec![],
@@ -303,14 +312,13 @@ impl Provider for FakeProvider {
         permit: Permit,
         query: ListQuery,
     ) -> ProviderCall<'_, ListPage<Entry>> {
-        let cursor = query.cursor.unwrap_or_default();
-        let from = cursor.parse().unwrap_or_default();
-        let list = move |state: &State| Ok(state.entries(from, query.limit));
         Box::pin(async move {
             let delay = self.content.0.state.lock().list_delay;
+            let call = format!("list {}", query.cursor.as_deref().unwrap_or_default());
+            let list = |state: &State| state.list(&query, permit.call());
             let answer = async {
                 tokio::time::sleep(delay).await;
-                self.content.call(format!("list {cursor}"), list).await
+                self.content.call(call, list).await
             };
             within(permit.time_limit(), answer).await
         })
@@ -359,6 +367,15 @@ impl Provider for FakeProvider {
             let answer = |_: &State| Ok(Answer::Complete(text_result(call.arguments)));
             self.content.call(name, answer).await
         })
+    }
+
+    fn search_for_caller<'a>(
+        &'a self,
+        permit: Permit,
+        query: &'a SearchQuery,
+    ) -> ProviderCall<'a, Hits> {
+        let search = move |state: &State| state.search(query, permit.call());
+        Box::pin(self.content.call(format!("search {}", query.text), search))
     }
 
     fn is_first_line(&self, _message: &'static str, _reason: &'static str, _subject: &str) -> bool {

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use super::FakeContent;
 use super::state::State;
-use crate::CallError;
+use crate::{CallError, ListPage, ListQuery};
 use larder_model::resource::{
     Call, Completion, CompletionRequest, Entry, Freshness, Match, ReadResult, Template,
 };
+use larder_model::search::{Hit, SearchQuery};
 use larder_model::uri::Uri;
 
 /// A read of a fake provider.
@@ -26,6 +27,10 @@ pub struct FakeRead<'a> {
 
 /// Answers reads.
 pub type FakeReader = fn(&FakeRead<'_>) -> Result<ReadResult, CallError>;
+/// Answers lists.
+pub type FakeLister = fn(&ListQuery, &Call) -> Result<ListPage<Entry>, CallError>;
+/// Answers searches.
+pub type FakeSearcher = fn(&SearchQuery, &Call) -> Result<Vec<Hit>, CallError>;
 /// Completes variables.
 pub type FakeCompleter = fn(CompletionRequest) -> Result<Completion, CallError>;
 
@@ -55,6 +60,16 @@ impl FakeContent {
     /// From now on, this function answers all reads.
     pub fn with_reader(self, reader: FakeReader) -> Self {
         self.change(|state| state.reader = Some(reader))
+    }
+
+    /// From now on, this function answers all lists, also those of probes.
+    pub fn with_lister(self, lister: FakeLister) -> Self {
+        self.change(|state| state.lister = Some(lister))
+    }
+
+    /// From now on, this function answers searches. Without it, the provider cannot search.
+    pub fn with_searcher(self, searcher: FakeSearcher) -> Self {
+        self.change(|state| state.searcher = Some(searcher))
     }
 
     /// From now on, this function completes variables.

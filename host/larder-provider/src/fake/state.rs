@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{FakeCompleter, FakeRead, FakeReader};
-use crate::{CallError, ListPage};
+use super::{FakeCompleter, FakeLister, FakeRead, FakeReader, FakeSearcher};
+use crate::{CallError, ListPage, ListQuery};
 use larder_model::name::Digest;
 use larder_model::resource::{
-    Body, Content, Details, Entry, Freshness, ReadResult, RenderCache, Scope, Template,
+    Body, Call, Content, Details, Entry, Freshness, ReadResult, RenderCache, Scope, Template,
 };
+use larder_model::search::{Hits, SearchQuery};
 use larder_model::tool::Tool;
 use larder_model::uri::Uri;
 
@@ -31,6 +32,8 @@ pub(super) struct State {
     pub(super) templates: Vec<Template>,
     pub(super) tools: Vec<Tool>,
     pub(super) reader: Option<FakeReader>,
+    pub(super) lister: Option<FakeLister>,
+    pub(super) searcher: Option<FakeSearcher>,
     pub(super) completer: Option<FakeCompleter>,
     pub(super) list_freshness: Freshness,
     /// How long lists for callers take.
@@ -57,6 +60,8 @@ impl Default for State {
             templates: vec![],
             tools: vec![],
             reader: None,
+            lister: None,
+            searcher: None,
             completer: None,
             list_freshness: FRESHNESS,
             list_delay: Duration::ZERO,
@@ -71,7 +76,20 @@ impl Default for State {
 }
 
 impl State {
-    pub(super) fn entries(&self, from: usize, limit: u32) -> ListPage<Entry> {
+    pub(super) fn list(
+        &self,
+        query: &ListQuery,
+        call: &Call,
+    ) -> Result<ListPage<Entry>, CallError> {
+        if let Some(lister) = self.lister {
+            return lister(query, call);
+        }
+        let cursor = query.cursor.as_deref().unwrap_or_default();
+        let from = cursor.parse().unwrap_or_default();
+        Ok(self.entries(from, query.limit))
+    }
+
+    fn entries(&self, from: usize, limit: u32) -> ListPage<Entry> {
         let rest = self.texts.keys().skip(from);
         let rest = rest.take(limit as usize);
         let mut items: Vec<_> = rest.map(|uri| self.entry(uri)).collect();
@@ -135,13 +153,28 @@ impl State {
             shared: false,
         })
     }
+
+    pub(super) fn search(&self, query: &SearchQuery, call: &Call) -> Result<Hits, CallError> {
+        let missing = || CallError::not_implemented("search-provider");
+        let searcher = self.searcher.ok_or_else(missing)?;
+        Ok(Hits {
+            hits: searcher(query, call)?,
+            freshness: FRESHNESS,
+            is_complete: true,
+        })
+    }
 }
 
 fn version(text: &str) -> String {
     Digest::of(text.as_bytes()).to_string()
 }
 
-fn entry(uri: &str) -> Entry {
+/// An entry whose only attributes are its URI, its name and the type of plain text.
+///
+/// # Panics
+///
+/// If the URI is invalid.
+pub fn entry(uri: &str) -> Entry {
     Entry {
         uri: Uri::parse(uri).expect("a URI"),
         name: uri.to_owned(),
