@@ -1,6 +1,10 @@
+mod caching;
 mod directories;
+mod filters;
 mod lists;
+mod personal;
 mod pins;
+mod search;
 mod skills;
 
 use std::pin::pin;
@@ -14,11 +18,15 @@ use larder_model::input::Answer;
 use larder_model::message::BlockValue;
 use larder_model::name::ProviderName;
 use larder_model::policy::{Grant, ToolGrant};
-use larder_model::resource::Body;
+use larder_model::resource::{
+    Body, Call, Caller, Content, Details, Entry, Freshness, ReadResult, RenderCache, Scope,
+    Template,
+};
 use larder_model::search::SearchQuery;
 use larder_model::uri::Uri;
 use larder_provider::CallError;
-use larder_provider::fake::FakeContent;
+use larder_provider::fake::{FakeContent, FakeRead, entry};
+use larder_uri_template::UriTemplate;
 
 fn uri(text: &str) -> Uri {
     Uri::parse(text).unwrap()
@@ -28,8 +36,48 @@ async fn team(content: &FakeContent) -> TestTeam {
     TestTeam::new([content.provider("wiki", Grant::default())], 2).await
 }
 
+fn template(text: &str) -> Template {
+    Template {
+        uri_template: UriTemplate::parse(text).unwrap(),
+        name: text.to_owned(),
+        title: None,
+        description: None,
+        mime_type: None,
+        details: Details::default(),
+        rendered: RenderCache::default(),
+    }
+}
+
+fn text_of(of: &Uri, text: String) -> Content {
+    Content {
+        uri: of.clone(),
+        mime_type: None,
+        body: Body::Text(text),
+        metadata: vec![],
+    }
+}
+
+fn caller(subject: &str) -> Caller {
+    Caller {
+        subject: Some(subject.into()),
+        ..TestTeam::caller()
+    }
+}
+
+fn call_by(subject: &str) -> Arc<Call> {
+    Arc::new(Call::from_caller(caller(subject)))
+}
+
+fn subject(call: &Call) -> Option<&str> {
+    call.caller.as_ref()?.subject.as_deref()
+}
+
 async fn read(team: &TestTeam, of: &str) -> String {
-    match team.gateway.read(&TestTeam::call(), &uri(of), None).await {
+    read_by(team, &TestTeam::call(), of).await
+}
+
+async fn read_by(team: &TestTeam, call: &Arc<Call>, of: &str) -> String {
+    match team.gateway.read(call, &uri(of), None).await {
         Ok(result) => match &result.contents[0].body {
             Body::Text(text) => text.clone(),
             Body::Blob(_) => panic!("these tests use text only"),

@@ -25,12 +25,21 @@ fn no_grant_request(_: &str, _: &Path) -> Result<GrantRequest, String> {
 
 impl TestReconciler {
     fn new(engine: FakeEngine, grant: Grant) -> Self {
+        Self::with_providers(engine, grant, [])
+    }
+
+    /// Configures these providers in another way than the others.
+    fn with_providers(
+        engine: FakeEngine,
+        grant: Grant,
+        providers: impl IntoIterator<Item = (ProviderName, ProviderConfig)>,
+    ) -> Self {
         let state = tempfile::tempdir().unwrap();
         let source = MemorySource::default();
         let team = TeamName::default_team();
         let config = Config {
             team: team.clone(),
-            providers: Default::default(),
+            providers: providers.into_iter().collect(),
             default: ProviderConfig {
                 grant: Arc::new(grant),
                 ..ProviderConfig::default()
@@ -70,6 +79,13 @@ impl TestReconciler {
         let entries = catalog.offers().iter().flat_map(|offer| &offer.entries);
         entries.map(|entry| entry.uri.to_string()).collect()
     }
+
+    /// The owners of all URIs and templates that several providers offer.
+    fn owners(&self) -> Vec<String> {
+        let catalog = self.reader.snapshot();
+        let owners = catalog.collisions().iter().map(|one| one.owner.as_ref());
+        owners.map(|owner| owner.unwrap().to_string()).collect()
+    }
 }
 
 fn with_text(uri: &str) -> FakeContent {
@@ -90,6 +106,39 @@ async fn names_that_differ_only_in_case_are_one_name() {
     assert_eq!(team.pass().await, ["x:one"]);
     team.source.remove("Wiki");
     assert_eq!(team.pass().await, ["x:two"]);
+}
+
+#[tokio::test]
+async fn collisions_are_decided_by_priority_and_then_by_name() {
+    let content = with_text("x:one").with_text("x:two", "text");
+    let important = ProviderConfig {
+        priority: 1,
+        ..ProviderConfig::default()
+    };
+    let name = ProviderName::parse("b").unwrap();
+    for (configured, owner) in [(None, "a"), (Some((name, important)), "b")] {
+        let engine = FakeEngine::default().with("one", content.clone());
+        let grant = Grant::default();
+        let mut team = TestReconciler::with_providers(engine, grant, configured);
+        team.source.put("b", "one");
+        team.source.put("a", "one");
+        team.pass().await;
+        assert_eq!(team.owners(), [owner, owner]);
+        let uri = larder_model::uri::Uri::parse("x:one").unwrap();
+        let catalog = team.reader.snapshot();
+        assert_eq!(catalog.first_owner(&uri).unwrap().name().as_str(), owner);
+    }
+}
+
+#[tokio::test]
+async fn the_first_owner_keeps_its_uris() {
+    let engine = FakeEngine::default().with("one", with_text("x:one"));
+    let mut team = TestReconciler::new(engine, Grant::default());
+    team.source.put("b", "one");
+    team.pass().await;
+    team.source.put("a", "one");
+    team.pass().await;
+    assert_eq!(team.owners(), ["b"]);
 }
 
 #[tokio::test]

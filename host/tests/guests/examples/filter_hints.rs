@@ -11,11 +11,6 @@ const KINDS: [&str; 3] = ["book", "disc", "map"];
 impl Behaviour for Catalogue {
     fn list(query: ListQuery) -> Result<EntryPage, Error> {
         let hinted = query.uri_prefix.is_some() || query.kind.is_some();
-        if hinted && host::setting("broken").is_some() {
-            return Err(Error::Unavailable(
-                "filter hints are not supported".to_owned(),
-            ));
-        }
         let matches = |entry: &Entry| {
             let kind = entry
                 .details
@@ -54,7 +49,6 @@ fn item(n: usize, hinted: bool) -> Entry {
     let kind = KINDS[n % KINDS.len()];
     Entry {
         title: hinted.then(|| "filtered by hints".to_owned()),
-        description: (n % 1_000 == 7).then(|| "A Rare one".to_owned()),
         mime_type: ["text/plain; charset=utf-8", "image/png"]
             .get(n % KINDS.len())
             .map(ToString::to_string),

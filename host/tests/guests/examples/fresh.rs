@@ -54,9 +54,6 @@ impl Behaviour for Fresh {
     }
 
     fn read(request: ReadRequest) -> Result<Reading, Error> {
-        if request.known_version.as_deref() == Some("current") {
-            return Err(Error::NotModified);
-        }
         let number = |name| value(&request, name).parse().unwrap_or(0);
         if number("delay") > 0 {
             std::thread::sleep(Duration::from_millis(number("delay")));
@@ -70,15 +67,11 @@ impl Behaviour for Fresh {
         if let Some(uri) = name.strip_prefix("touch/") {
             host::resource_updated(uri);
         }
-        let size = name
-            .strip_prefix("size/")
-            .and_then(|size| size.parse().ok())
-            .unwrap_or(0);
         let caller = host::get_caller()
             .and_then(|caller| caller.subject)
             .unwrap_or_default();
         // Padded to a fixed width, because the audit log records the length.
-        let answer = format!("{:020} for {caller}{}", get_random_u64(), ".".repeat(size));
+        let answer = format!("{:020} for {caller}", get_random_u64());
         let mut contents = vec![content(Body::Text(answer), "text/plain")];
         if name == "parts" {
             let part = content(Body::Text("a part".to_owned()), "text/plain");
@@ -87,14 +80,9 @@ impl Behaviour for Fresh {
                 ..part
             });
         }
-        let version = Some(if name == "versioned" {
-            "current".to_owned()
-        } else {
-            get_random_u64().to_string()
-        });
         Ok(Reading {
             contents,
-            version,
+            version: Some(get_random_u64().to_string()),
             freshness: Some(Freshness {
                 ttl_ms: number("ttl"),
                 scope,

@@ -9,9 +9,6 @@ struct Personal;
 
 impl Behaviour for Personal {
     fn list(query: ListQuery) -> Result<EntryPage, Error> {
-        if host::setting("broken").is_some() && host::get_caller().is_some() {
-            return Err(Error::Unavailable("not today".to_owned()));
-        }
         if let (Some(delay), Some(_)) = (host::setting("delay_ms"), host::get_caller()) {
             std::thread::sleep(Duration::from_millis(delay.parse().unwrap()));
         }

@@ -1,6 +1,6 @@
 //! Searches. Its URIs have the scheme in the setting `scheme`. A search returns the URIs in the setting `hits`, in that
 //! order, or as many as the setting `count` says. With the setting `delay_ms`, a search takes this long. A search for
-//! `mine` finds the resources of the caller, a search for `fail` traps, and a search for `nobody` is denied.
+//! `fail` traps.
 
 use std::time::Duration;
 
@@ -57,14 +57,6 @@ impl Guest for Searchable {
         };
         let hits: Vec<Hit> = match query.text.as_str() {
             "fail" => panic!("this search traps"),
-            "nobody" => return Err(Error::Denied("not for you".to_owned())),
-            "mine" => {
-                let subject = host::get_caller().and_then(|caller| caller.subject);
-                subject
-                    .iter()
-                    .map(|subject| hit(&format!("{}:{subject}", scheme())))
-                    .collect()
-            }
             _ => match host::setting("count") {
                 Some(count) => (0..count.parse::<u32>().unwrap())
                     .map(|n| hit(&format!("{}:{n}", scheme())))

@@ -1,4 +1,4 @@
-//! Routing of URIs to providers, collisions, and pages over many providers.
+//! Routing of URIs to providers, and pages over many providers.
 
 use larder_core::gateway::Error;
 use larder_model::resource::CompletionRequest;
@@ -169,59 +169,6 @@ async fn provider_errors_keep_their_kind() {
     assert!(matches!(kind("failed").await, Error::Failed { .. }));
     // `not-modified` is invalid if the client did not send a version.
     assert!(matches!(kind("not-modified").await, Error::Failed { .. }));
-}
-
-#[tokio::test]
-async fn collisions_are_decided_by_priority_and_then_by_name() {
-    let server = TestServer::builder("b@echo a@echo").start().await;
-    let collisions = server.reader.snapshot().collisions().to_vec();
-    // Four entries and four templates.
-    assert_eq!(collisions.len(), 8, "{collisions:?}");
-    assert!(
-        collisions
-            .iter()
-            .all(|collision| collision.owner.as_ref().unwrap().as_str() == "a")
-    );
-    assert_eq!(
-        server
-            .uris()
-            .await
-            .iter()
-            .filter(|uri| *uri == "echo://hello")
-            .count(),
-        1
-    );
-
-    let server = TestServer::builder("b@echo a@echo")
-        .provider("b", |_, priority| *priority = 1)
-        .start()
-        .await;
-    assert!(
-        server
-            .reader
-            .snapshot()
-            .collisions()
-            .iter()
-            .all(|collision| collision.owner.as_ref().unwrap().as_str() == "b")
-    );
-}
-
-#[tokio::test]
-async fn the_first_owner_keeps_its_uris() {
-    let mut server = TestServer::builder("b@echo").start().await;
-    std::fs::copy(
-        crate::support::harness::component_path("echo"),
-        server.folder.path().join("a.wasm"),
-    )
-    .unwrap();
-    server.reconciler().run_pass().await;
-    let collisions = server.reader.snapshot().collisions().to_vec();
-    assert!(
-        !collisions.is_empty()
-            && collisions
-                .iter()
-                .all(|collision| collision.owner.as_ref().unwrap().as_str() == "b")
-    );
 }
 
 #[tokio::test]

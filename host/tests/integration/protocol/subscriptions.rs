@@ -5,8 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::changes::change_detector::signals_only;
-use crate::gateway::caching::call_by;
-use crate::support::harness::{TestServer, parse_uri};
+use crate::support::harness::TestServer;
 use crate::support::http_server::{ACCEPT, HttpTestServer, JSON, MODERN, meta};
 use crate::support::revision::{NOW, revision, text};
 
@@ -95,28 +94,6 @@ pub(crate) fn acknowledged(message: &Value) -> &Value {
         "{message}"
     );
     &message["params"]["notifications"]
-}
-
-/// The provider decides which caller may read a resource that it does not list for everybody. Only such callers are
-/// notified of updates. A resource that does not exist yet may be watched.
-#[tokio::test]
-async fn a_caller_that_may_not_read_a_resource_may_not_watch_it() {
-    let server = TestServer::builder("echo personal").start().await;
-    for (subject, uri, expected) in [
-        ("ann", "echo://say/x", true),
-        ("ann", "echo://error/denied", false),
-        ("ann", "echo://error/invalid", false),
-        ("ann", "echo://error/not-found", true),
-        ("ann", "echo://error/unavailable", true),
-        ("ann", "personal://ann/a", true),
-        ("bob", "personal://ann/a", false),
-    ] {
-        let is_readable = server
-            .gateway
-            .is_readable(&call_by(subject), &parse_uri(uri))
-            .await;
-        assert_eq!(is_readable, expected, "{subject} {uri}");
-    }
 }
 
 #[tokio::test]

@@ -86,6 +86,16 @@ async fn pages_contain_each_entry_once() {
 }
 
 #[tokio::test]
+async fn an_entry_of_two_providers_is_listed_once() {
+    let providers = [
+        listing(&["x:1"]).provider("a", Grant::default()),
+        listing(&["x:1", "x:2"]).provider("b", Grant::default()),
+    ];
+    let all = all(&TestTeam::new(providers, 100).await).await;
+    assert_eq!(all.uris, ["x:1", "x:2"]);
+}
+
+#[tokio::test]
 async fn only_the_first_part_of_a_long_list_is_stored() {
     let content = many("a", 5_000);
     let team = TestTeam::new([content.provider("a", Grant::default())], 1_000).await;
