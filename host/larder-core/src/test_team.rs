@@ -88,6 +88,13 @@ impl TestTeam {
         self.skills.build_once().await;
     }
 
+    /// From now on, offers the server's own tools.
+    pub fn offer_resource_tools(&mut self) {
+        let offers = self.reader.snapshot().offers().to_vec();
+        let catalog = Catalog::new(offers, vec![], vec![]);
+        self.writer.publish(catalog.with_resource_tools());
+    }
+
     /// From now on, changed skills and pages need an approval in the mode `Ask`.
     #[must_use]
     pub fn with_approvals(self, approval_mode: ApprovalMode, approvals: Approvals) -> Self {

@@ -2,13 +2,17 @@
 
 mod endpoint;
 mod eras;
+mod extension;
 mod guests;
+mod large_pages;
 mod legacy;
 mod lists;
 mod malformed_requests;
 mod modern;
+mod resource_tools;
 mod stalled;
 mod subscriptions;
+mod tools;
 
 use serde_json::{Value, json};
 

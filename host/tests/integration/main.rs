@@ -17,7 +17,6 @@ mod protocol {
     mod eras;
     pub(crate) mod extension;
     mod filtering;
-    mod large_pages;
     mod malformed_requests;
     pub(crate) mod many_listeners;
     mod modern;
@@ -44,7 +43,7 @@ mod access {
 
 mod gateway {
     mod across_slashes;
-    pub(crate) mod caching;
+    mod caching;
     mod catalog;
     mod definitions;
     mod functions;

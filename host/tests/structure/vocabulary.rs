@@ -88,7 +88,6 @@ const ESTABLISHED: &[&str] = &[
 
 /// Test guests that were named by metaphors, and the names of what they do.
 const GUESTS: &[(&str, &str)] = &[
-    ("bulky", "long_descriptions"),
     ("careless", "invalid_entries"),
     ("greedy", "across_slashes"),
     ("hold", "hold_memory"),

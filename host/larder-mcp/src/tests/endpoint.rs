@@ -126,6 +126,16 @@ impl TestEndpoint {
             skills: true,
             ..Grant::default()
         };
+        Self::with_grant(providers, &grant, gateway, config).await
+    }
+
+    /// Serves these providers with this grant for each, and with these configurations.
+    pub(super) async fn with_grant<'a>(
+        providers: impl IntoIterator<Item = (&'a str, FakeContent)>,
+        grant: &Grant,
+        gateway: gateway::Config,
+        config: Config,
+    ) -> Self {
         let providers: Vec<_> = providers.into_iter().collect();
         let content = providers.first().map(|(_, content)| content.clone());
         let providers = providers

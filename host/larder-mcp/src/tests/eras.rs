@@ -3,8 +3,8 @@
 use expect_test::expect;
 use serde_json::{Value, json};
 
-use super::endpoint::{TestEndpoint, config};
-use super::guests::{echo, full, trap_nth};
+use super::endpoint::{ACCEPT, JSON, TestEndpoint, config};
+use super::guests::{echo, full, schema, trap_nth};
 use larder_core::gateway::{self, PageSize};
 use larder_core::test_team;
 
@@ -83,6 +83,32 @@ async fn contents_are_the_same_in_both_eras() {
 }
 
 #[tokio::test]
+async fn completes_several_variables_in_one_segment() {
+    let http = TestEndpoint::serve([("schema", schema())]).await;
+    let read = json!({"uri": "schema://main.public/users"});
+    for answer in both(&http, "resources/read", &read).await {
+        assert_eq!(answer["contents"][0]["text"], "main > public > users");
+    }
+    for (variable, filled, expected) in [
+        ("catalog", json!({}), "catalog of []x"),
+        (
+            "table",
+            json!({"catalog": "main", "schema_name": "public"}),
+            r#"table of [("catalog", "main"), ("schema_name", "public")]x"#,
+        ),
+    ] {
+        let params = json!({
+            "ref": {"type": "ref/resource", "uri": "schema://{catalog}.{schema_name}/{table}"},
+            "argument": {"name": variable, "value": "x"},
+            "context": {"arguments": filled},
+        });
+        for answer in both(&http, "completion/complete", &params).await {
+            assert_eq!(answer["completion"]["values"], json!([expected]));
+        }
+    }
+}
+
+#[tokio::test]
 async fn instructions_of_operator_and_providers_are_joined() {
     let gateway = gateway::Config {
         instructions: Some("Everything here is for cooks.".into()),
@@ -125,4 +151,79 @@ async fn each_list_has_its_own_page_size() {
             assert!(answer["nextCursor"].is_string(), "{answer}");
         }
     }
+}
+
+#[tokio::test]
+async fn not_modified_has_its_error_code_in_both_eras() {
+    let http = TestEndpoint::serve([("full", full())]).await;
+    let session = http.session("2025-11-25").await;
+    for (known, verdict) in [
+        (json!("1"), "200 -31001"),
+        (json!("0"), "200 ok"),
+        (json!(1), "200 -32602"),
+    ] {
+        let params = json!({"uri": "full://one", "_meta": {"dev.larder/version": known}});
+        for answer in [
+            http.modern("resources/read", params.clone()).await,
+            http.legacy(&session, "resources/read", params).await,
+        ] {
+            assert_eq!(answer.verdict(), verdict, "{}", answer.body);
+            let data = match verdict {
+                "200 -31001" => json!({"uri": "full://one", "version": "1"}),
+                _ => Value::Null,
+            };
+            assert_eq!(answer.json()["error"]["data"], data);
+        }
+    }
+}
+
+#[tokio::test]
+async fn progress_is_sent_only_if_there_is_a_token() {
+    let http = TestEndpoint::serve([("echo", echo())]).await;
+    let session = http.session("2025-11-25").await;
+    let progress = json!({"uri": "echo://progress"});
+    let quiet = json!({"uri": "echo://hello", "_meta": {"progressToken": 5}});
+    for params in [progress, quiet] {
+        for answer in [
+            http.modern("resources/read", params.clone()).await,
+            http.legacy(&session, "resources/read", params.clone())
+                .await,
+        ] {
+            assert_eq!(
+                answer.headers["content-type"], "application/json",
+                "{params}"
+            );
+        }
+    }
+    let params = json!({"uri": "echo://progress", "_meta": {"progressToken": 5}});
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": params});
+    let headers = [JSON, ACCEPT, ("mcp-session-id", &session)];
+    let streamed = http.post(&headers, body.to_string()).await;
+    assert_eq!(streamed.headers["content-type"], "text/event-stream");
+    // The id of an event contains the id of the session.
+    let (id, _) = streamed.body.split_once("-1-0\n").unwrap();
+    let body = streamed.body.replace(id, "id: SESSION");
+    expect![[r#"
+        id: SESSION-1-0
+        retry: 1000
+        data:
+
+        event: message
+        id: SESSION-1-1
+        data: {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":5,"progress":1.0,"total":3.0,"message":"step 1"}}
+
+        event: message
+        id: SESSION-1-2
+        data: {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":5,"progress":2.0,"total":3.0,"message":"step 2"}}
+
+        event: message
+        id: SESSION-1-3
+        data: {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":5,"progress":3.0,"total":3.0,"message":"step 3"}}
+
+        event: message
+        id: SESSION-1-4
+        data: {"jsonrpc":"2.0","id":1,"result":{"contents":[{"uri":"echo://progress","mimeType":"text/plain","text":"done"}]}}
+
+    "#]]
+    .assert_eq(&body);
 }

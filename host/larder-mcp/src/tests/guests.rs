@@ -1,11 +1,11 @@
 //! Fake providers that answer as the guests of the integration tests with the same names.
 
 use larder_model::resource::{
-    Body, Completion, CompletionRequest, Content, Details, Entry, Freshness, Icon, ReadResult,
-    RenderCache, Role, Scope, Template, Theme,
+    Body, Completion, CompletionRequest, Content, Details, Entry, Freshness, Icon, Progress,
+    ReadResult, RenderCache, Role, Scope, Template, Theme,
 };
 use larder_model::uri::Uri;
-use larder_provider::fake::{FakeContent, FakeRead};
+use larder_provider::fake::{FakeContent, FakeRead, entry};
 use larder_provider::{CallError, Fault, FaultKind};
 use larder_uri_template::UriTemplate;
 use serde_json::value::RawValue;
@@ -53,6 +53,12 @@ fn read_echo(read: &FakeRead<'_>) -> Result<ReadResult, CallError> {
             ),
             content(uri, "text/markdown", text("third")),
         ],
+        "echo://progress" => {
+            for step in 1..=3 {
+                report_progress(read, step);
+            }
+            vec![content(uri, "text/plain", text("done"))]
+        }
         "echo://blob" => {
             let blob = Body::Blob(vec![0, 159, 146, 150]);
             vec![content(uri, "application/octet-stream", blob)]
@@ -63,6 +69,17 @@ fn read_echo(read: &FakeRead<'_>) -> Result<ReadResult, CallError> {
         },
     };
     Ok(result(contents, None, Freshness::UNKNOWN))
+}
+
+fn report_progress(read: &FakeRead<'_>, step: u32) {
+    if let Some(listener) = &read.call.progress {
+        let progress = Progress {
+            done: step.into(),
+            total: Some(3.0),
+            message: Some(format!("step {step}")),
+        };
+        listener.try_send(progress).unwrap();
+    }
 }
 
 fn error(kind: &str) -> CallError {
@@ -111,7 +128,6 @@ pub(super) fn full() -> FakeContent {
         )],
     };
     let one = Entry {
-        uri: Uri::parse("full://one").unwrap(),
         name: "one".to_owned(),
         title: Some("One".to_owned()),
         description: Some("the first".to_owned()),
@@ -119,7 +135,7 @@ pub(super) fn full() -> FakeContent {
         size: Some(3),
         version: Some("1".to_owned()),
         details,
-        rendered: RenderCache::default(),
+        ..entry("full://one")
     };
     FakeContent::default()
         .with_description("Full", "Read full://one first.")
@@ -135,6 +151,30 @@ fn read_full(read: &FakeRead<'_>) -> Result<ReadResult, CallError> {
     }
     let contents = vec![content(read.uri.as_str(), "text/plain", text("one"))];
     Ok(result(contents, Some("1"), for_caller(5_000)))
+}
+
+/// Reads return the values of the variables, and completions the variable and the values of the others.
+pub(super) fn schema() -> FakeContent {
+    FakeContent::default()
+        .with_template(template("schema://{catalog}.{schema_name}/{table}"))
+        .with_reader(|read| {
+            let variables = read.matched.iter().flat_map(|matched| &matched.variables);
+            let values: Vec<_> = variables.map(|variable| &*variable.value).collect();
+            let contents = vec![content(
+                read.uri.as_str(),
+                "text/plain",
+                text(&values.join(" > ")),
+            )];
+            Ok(result(contents, None, Freshness::UNKNOWN))
+        })
+        .with_completer(|request| {
+            let own = format!("{} of {:?}", request.variable, request.filled);
+            Ok(Completion {
+                values: vec![own + &request.prefix],
+                total: None,
+                has_more: false,
+            })
+        })
 }
 
 /// A provider without resources, which does not say how long its list may be reused.

@@ -28,12 +28,7 @@ impl tool_provider::Guest for Defined {
             ..tool("double")
         };
         let more = host::setting("more").unwrap_or_default();
-        let padding = host::setting("padding").map(|size| "x".repeat(size.parse().unwrap()));
-        let padded = |name| Tool {
-            description: padding.clone(),
-            ..named(name)
-        };
-        let more = more.split(',').filter(|name| !name.is_empty()).map(padded);
+        let more = more.split(',').filter(|name| !name.is_empty()).map(named);
         let freshness = host::setting("personal").map(|_| Freshness {
             ttl_ms: 0,
             scope: Scope::Caller,
@@ -109,7 +104,7 @@ impl search_provider::Guest for Defined {
 
 impl settings_provider::Guest for Defined {
     fn settings() -> Vec<Declaration> {
-        ["description", "more", "padding", "personal"]
+        ["description", "more", "personal"]
             .map(|name| declaration(name, Kind::Text))
             .into()
     }

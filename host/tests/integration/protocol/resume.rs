@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::protocol::extension::extension_config;
+use crate::support::harness::TestServer;
 use crate::support::http_server::{ACCEPT, HttpTestServer, JSON};
 
 /// An SSE response whose events are read with their ids.
@@ -333,9 +335,11 @@ async fn reconnecting_without_an_event_id_reports_everything_as_changed() {
 
 #[tokio::test]
 async fn an_event_that_overtakes_a_pending_update_has_no_id_of_its_own() {
-    let (slow, builder) = crate::protocol::extension::slow_read();
-    let mut http =
-        HttpTestServer::with_config(builder, crate::protocol::extension::extension_config()).await;
+    let slow = "fresh://everyone/0/3600000/slow";
+    let builder = TestServer::builder("echo fresh").provider("fresh", |grant, _| {
+        grant.limits.timeout = Duration::from_secs(7_200);
+    });
+    let mut http = HttpTestServer::with_config(builder, extension_config()).await;
     http.run_reconciler();
     let session = http.session("2025-11-25").await;
     let both = json!({ "uris": [slow, "echo://say/x"] });

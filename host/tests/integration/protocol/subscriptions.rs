@@ -36,22 +36,6 @@ impl Events {
         next.expect("no message within 30 seconds")
     }
 
-    /// Waits for a keep-alive comment that arrives from now on.
-    pub(crate) async fn next_keep_alive(&mut self) {
-        let keep_alive = async {
-            loop {
-                let chunk = self.response.chunk().await.unwrap().unwrap();
-                if chunk.starts_with(b":") {
-                    return;
-                }
-                self.text += std::str::from_utf8(&chunk).unwrap();
-            }
-        };
-        tokio::time::timeout(Duration::from_secs(30), keep_alive)
-            .await
-            .expect("no keep-alive comment");
-    }
-
     async fn message(&mut self) -> Option<Value> {
         loop {
             if let Some((event, rest)) = self.text.split_once("\n\n") {

@@ -111,25 +111,6 @@ async fn grants_name_tools_and_add_a_prefix() {
 }
 
 #[tokio::test]
-async fn the_first_of_two_tools_with_one_name_is_served() {
-    let builder = TestServer::builder("a@defined b@defined")
-        .provider("a", |grant, _| grant.tools = ToolGrant::All);
-    let builder = builder.provider("b", |grant, _| grant.tools = ToolGrant::All);
-    let server = HttpTestServer::from_builder(builder).await;
-    assert_eq!(names(&server, "tools").await, ["double"]);
-    let catalog = server.server.reader.snapshot();
-    let collisions: Vec<_> = catalog
-        .collisions()
-        .iter()
-        .map(ToString::to_string)
-        .collect();
-    assert_eq!(
-        collisions,
-        ["`tool double` is offered by both `a` and `b`; it is served from `a`"]
-    );
-}
-
-#[tokio::test]
 async fn a_list_that_depends_on_the_caller_is_not_offered() {
     let server =
         HttpTestServer::from_builder(granted("defined").setting("defined", "personal", "yes"))
@@ -143,57 +124,4 @@ async fn a_list_that_depends_on_the_caller_is_not_offered() {
         omitted.contains("all tools: the list depends on the caller"),
         "{omitted}"
     );
-}
-
-#[tokio::test]
-async fn a_page_of_tools_has_at_most_a_mebibyte() {
-    let more: Vec<_> = (0..100).map(|n| format!("tool_{n:03}")).collect();
-    let builder = granted("defined").setting("defined", "more", &more.join(","));
-    let server = HttpTestServer::from_builder(builder.setting("defined", "padding", "16000")).await;
-    let first = server.modern("tools/list", json!({})).await;
-    assert!(
-        first.body.len() < (1 << 20) + (32 << 10),
-        "{}",
-        first.body.len()
-    );
-    let first = first.json();
-    let count = |page: &Value| page["result"]["tools"].as_array().unwrap().len();
-    let params = json!({ "cursor": first["result"]["nextCursor"] });
-    let second = server.modern("tools/list", params).await.json();
-    assert_eq!(
-        (
-            count(&first) + count(&second),
-            second["result"].get("nextCursor")
-        ),
-        (101, None)
-    );
-}
-
-#[tokio::test]
-async fn pages_follow_each_other() {
-    let builder = granted("interactive").page_size(2);
-    let server = HttpTestServer::from_builder(builder).await;
-    let (mut all, mut params) = (Vec::new(), json!({}));
-    loop {
-        let page = server.modern("tools/list", params).await.json();
-        let tools = page["result"]["tools"].as_array().unwrap();
-        assert!(tools.len() <= 2, "{page}");
-        all.extend(
-            tools
-                .iter()
-                .map(|tool| tool["name"].as_str().unwrap().to_owned()),
-        );
-        match page["result"]["nextCursor"].as_str() {
-            Some(cursor) => params = json!({ "cursor": cursor }),
-            None => break,
-        }
-    }
-    assert_eq!(all, ["append", "ask", "change", "everything", "tell"]);
-    for cursor in ["x", "eyJrIjoiciJ9"] {
-        let refused = server
-            .modern("tools/list", json!({ "cursor": cursor }))
-            .await
-            .json();
-        assert_eq!(refused["error"]["code"], -32602, "{refused}");
-    }
 }

@@ -1,73 +1,14 @@
-//! When the tools are offered: the setting, its reload, tools of providers with the same names, and the commands.
+//! The setting that offers the tools, its reload, and the commands.
 
 use std::fs;
 
-use larder_model::policy::ToolGrant;
 use serde_json::{Value, json};
 
-use super::{NAMES, call, names, server};
 use crate::administration::admin::AdminClient;
 use crate::protocol::subscriptions::Events;
-use crate::support::harness::{SLOW_WAIT, TestServer, TestServerBuilder, eventually_within};
-use crate::support::http_server::{HttpTestServer, meta};
+use crate::support::harness::{SLOW_WAIT, eventually_within};
+use crate::support::http_server::meta;
 use crate::support::process::{WorkDir, http_client};
-
-/// A provider with tools of these names too.
-fn with_tools(tools: &str) -> TestServerBuilder {
-    let builder = TestServer::builder("defined").setting("defined", "more", tools);
-    builder.provider("defined", |grant, _| grant.tools = ToolGrant::All)
-}
-
-#[tokio::test]
-async fn they_are_off_by_default() {
-    let http = HttpTestServer::from_builder(with_tools("search")).await;
-    assert_eq!(
-        names(&http.modern("tools/list", json!({})).await.json()),
-        ["double", "search"]
-    );
-    let unknown = call(&http, "read_resource", json!({ "uri": "a:b" }))
-        .await
-        .json();
-    assert_eq!(unknown["error"]["message"], "Unknown tool: read_resource");
-    assert_eq!(http.server.reader.snapshot().collisions(), []);
-}
-
-#[tokio::test]
-async fn they_precede_tools_with_the_same_names() {
-    let http = server(with_tools("search,fetch,other")).await;
-    let all = names(&http.modern("tools/list", json!({})).await.json());
-    assert_eq!(all, [&NAMES[..], &["double", "other"]].concat());
-    let collisions: Vec<_> = http
-        .server
-        .reader
-        .snapshot()
-        .collisions()
-        .iter()
-        .map(ToString::to_string)
-        .collect();
-    assert_eq!(collisions.len(), 2, "{collisions:?}");
-    assert!(
-        collisions[0].contains("`tool search` of `defined` is not offered"),
-        "{collisions:?}"
-    );
-    let summary =
-        larder_core::catalog::Collision::summarize(http.server.reader.snapshot().collisions());
-    assert!(
-        summary[0].starts_with("2 tools of `defined`, such as `tool search`, are not offered"),
-        "{summary:?}"
-    );
-    let found = call(&http, "search", json!({ "query": "x" })).await.json();
-    assert_eq!(
-        found["result"]["structuredContent"],
-        json!({ "results": [] }),
-        "{found}"
-    );
-    let doubled = call(&http, "double", json!({ "n": 1 })).await.json();
-    assert_eq!(
-        doubled["result"]["structuredContent"],
-        json!({ "doubled": 2 })
-    );
-}
 
 fn listen(url: &str) -> reqwest::RequestBuilder {
     let mut params = json!({ "notifications": { "toolsListChanged": true } });

@@ -1,11 +1,11 @@
-//! Both transports and eras, the quotas and the audit log.
+//! Stdio in both eras, the quotas and the audit log.
 
 use larder_core::audit::{self, AuditLog, OnFull, Target};
 use larder_model::policy::Quota;
 use larder_runtime::drain::Drain;
 use serde_json::{Value, json};
 
-use super::{NAMES, call, echo, names, server};
+use super::{NAMES, call, names, server};
 use crate::protocol::stdio::{StdioTestServer, initialize, legacy, modern};
 use crate::support::harness::TestServer;
 use crate::support::http_server::{HttpTestServer, config};
@@ -18,35 +18,6 @@ const CALLS: [(&str, &str); 2] = [
 
 fn call_params((name, arguments): (&str, &str)) -> Value {
     json!({ "name": name, "arguments": serde_json::from_str::<Value>(arguments).unwrap() })
-}
-
-#[tokio::test]
-async fn http_in_both_eras() {
-    let server = echo().await;
-    let session = server.session("2025-11-25").await;
-    let lists = [
-        server.modern("tools/list", json!({})).await.json(),
-        server
-            .legacy(&session, "tools/list", json!({}))
-            .await
-            .json(),
-    ];
-    assert_eq!(lists.map(|list| names(&list)), [NAMES, NAMES]);
-    for one in CALLS {
-        let new = server.modern("tools/call", call_params(one)).await.json();
-        let old = server
-            .legacy(&session, "tools/call", call_params(one))
-            .await
-            .json();
-        assert!(
-            new["result"]["structuredContent"].is_object()
-                && new["result"].get("isError").is_none(),
-            "{new}"
-        );
-        for key in ["content", "structuredContent"] {
-            assert_eq!(new["result"][key], old["result"][key], "{old}");
-        }
-    }
 }
 
 #[tokio::test]
