@@ -103,7 +103,7 @@ fn modes() -> impl Strategy<Value = Mode> {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: 2_000,
+        cases: 1_000,
         max_shrink_iters: 2_000,
         failure_persistence: None,
         ..ProptestConfig::default()
