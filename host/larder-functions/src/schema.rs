@@ -13,7 +13,7 @@ pub const MAX_SCHEMA: usize = 64 << 10;
 #[derive(Debug, PartialEq, Eq)]
 pub struct TooLarge;
 
-/// What a result is under in the structured result, unless it is a record.
+/// The name of the member of the structured result that contains a result which is not a record.
 pub(crate) const RESULT: &str = "result";
 
 /// Returns the schema of the arguments: an object with a member for each parameter.

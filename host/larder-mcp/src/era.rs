@@ -238,10 +238,10 @@ pub(super) fn decode<'a>(value: &'a str, header: &str) -> Result<Cow<'a, str>, R
     bytes
         .and_then(|bytes| String::from_utf8(bytes).ok())
         .map(Cow::Owned)
-        .ok_or_else(|| not_base64(header))
+        .ok_or_else(|| invalid_base64(header))
 }
 
-fn not_base64(header: &str) -> RpcError {
+fn invalid_base64(header: &str) -> RpcError {
     let message = format!("header mismatch: {header} is not base64 of UTF-8");
     RpcError::bad_request(HEADER_MISMATCH, message)
 }

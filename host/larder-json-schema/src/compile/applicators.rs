@@ -11,7 +11,7 @@ use crate::draft::Draft;
 use crate::node::{Condition, Contains, Items, Keyword, NodeId, Properties};
 use crate::pattern::Pattern;
 
-/// Makes a keyword of schemas.
+/// Creates a keyword whose value is a list of schemas, such as `anyOf`.
 type Combine = fn(Vec<NodeId>) -> Keyword;
 
 /// Schemas by name.

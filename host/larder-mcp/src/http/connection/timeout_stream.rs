@@ -29,7 +29,7 @@ pub(super) struct Timeouts {
 pub(super) struct TimeoutStream<S> {
     stream: S,
     stall_timeout: Duration,
-    /// Present from the time when a write had to wait until everything was written.
+    /// Present as soon as a write has to wait, and until everything is written.
     backlog: Option<Backlog>,
     idle_timer: IdleTimer,
 }
