@@ -71,8 +71,9 @@ pub(crate) fn build_command(of: &Target, profile: &str, folder: &Path) -> Comman
     build
 }
 
-/// On Linux the program is static, and rustc's own linker makes it smaller: it merges functions with the same code, and
-/// stores the relocations of pointers in a compact form, which the static C library applies itself.
+/// Returns the flags that decide how the program is linked. On Linux it is static, and rustc's own linker makes it
+/// smaller: it merges functions with the same code, and stores the relocations of pointers in a compact form, which the
+/// static C library applies itself.
 pub(crate) fn link_flags(of: &Target) -> Result<String> {
     if !of.is_linux() {
         return Ok(String::new());
