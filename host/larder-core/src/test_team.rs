@@ -11,12 +11,13 @@ use crate::search_index::IndexProgress;
 use crate::skill_snapshots::SkillFollower;
 use larder_model::name::{ProviderName, TeamName, Teams};
 use larder_model::policy::ApprovalMode;
-use larder_model::resource::{Call, Caller};
+use larder_model::resource::{Call, Caller, Details, RenderCache, Template};
 use larder_model::uri::Uri;
 use larder_provider::{Provider, SignalReceiver, signal_channel};
 use larder_runtime::drain::Drain;
 use larder_runtime::history::EventLog;
 use larder_runtime::memory_budget::MemoryBudget;
+use larder_uri_template::UriTemplate;
 
 /// A team, and a gateway that serves it.
 pub struct TestTeam {
@@ -110,6 +111,13 @@ impl TestTeam {
         self.writer.pending_contents().values().cloned().collect()
     }
 
+    /// What is not served because another provider has it, in the words of the log.
+    pub fn collisions(&self) -> Vec<String> {
+        let catalog = self.reader.snapshot();
+        let collisions = catalog.collisions().iter();
+        collisions.map(ToString::to_string).collect()
+    }
+
     /// Reads the approvals again.
     pub async fn apply_approvals(&mut self) {
         self.skills.decide_again();
@@ -141,6 +149,23 @@ impl TestTeam {
     /// A call by [`Self::caller`].
     pub fn call() -> Arc<Call> {
         Arc::new(Call::from_caller(Self::caller()))
+    }
+}
+
+/// A template without attributes.
+///
+/// # Panics
+///
+/// If the template is invalid.
+pub fn template(text: &str) -> Template {
+    Template {
+        uri_template: UriTemplate::parse(text).expect("a template"),
+        name: text.to_owned(),
+        title: None,
+        description: None,
+        mime_type: None,
+        details: Details::default(),
+        rendered: RenderCache::default(),
     }
 }
 

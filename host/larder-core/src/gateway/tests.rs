@@ -13,20 +13,16 @@ use futures_util::FutureExt as _;
 use serde_json::json;
 
 use super::*;
-use crate::test_team::TestTeam;
+use crate::test_team::{TestTeam, template};
 use larder_model::input::Answer;
 use larder_model::message::BlockValue;
 use larder_model::name::ProviderName;
 use larder_model::policy::{Grant, ToolGrant};
-use larder_model::resource::{
-    Body, Call, Caller, Content, Details, Entry, Freshness, ReadResult, RenderCache, Scope,
-    Template,
-};
+use larder_model::resource::{Body, Call, Caller, Content, Entry, Freshness, ReadResult, Scope};
 use larder_model::search::SearchQuery;
 use larder_model::uri::Uri;
 use larder_provider::CallError;
 use larder_provider::fake::{FakeContent, FakeRead, entry};
-use larder_uri_template::UriTemplate;
 
 fn uri(text: &str) -> Uri {
     Uri::parse(text).unwrap()
@@ -34,18 +30,6 @@ fn uri(text: &str) -> Uri {
 
 async fn team(content: &FakeContent) -> TestTeam {
     TestTeam::new([content.provider("wiki", Grant::default())], 2).await
-}
-
-fn template(text: &str) -> Template {
-    Template {
-        uri_template: UriTemplate::parse(text).unwrap(),
-        name: text.to_owned(),
-        title: None,
-        description: None,
-        mime_type: None,
-        details: Details::default(),
-        rendered: RenderCache::default(),
-    }
 }
 
 fn text_of(of: &Uri, text: String) -> Content {

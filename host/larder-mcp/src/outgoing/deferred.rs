@@ -21,8 +21,8 @@ use larder_runtime::memory_budget::MemoryCharge;
 const PIECE: usize = 96 << 10;
 /// Number of pieces that are encoded before they are sent: a change of threads takes about half as long as one piece.
 const PIECES_AT_ONCE: usize = 2;
-/// Maximum bytes of a response that are encoded and not sent. They are in pieces that hyper has not taken, and in hyper,
-/// which takes whole pieces until it has about 400 KiB.
+/// Maximum bytes of a response that are encoded and not sent. About 400 KiB of these bytes are in hyper, and the rest in
+/// pieces that hyper has not taken yet.
 pub(crate) const MAX_ENCODED: usize = 1 << 20;
 /// Contents of at least this size are moved to a smaller allocation when half of them was sent, if that took at least
 /// [`SLOW`]. A copy for a fast client would cost more than the memory is worth.

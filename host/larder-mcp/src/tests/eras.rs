@@ -92,6 +92,11 @@ async fn completes_several_variables_in_one_segment() {
     for (variable, filled, expected) in [
         ("catalog", json!({}), "catalog of []x"),
         (
+            "schema_name",
+            json!({"catalog": "archive"}),
+            r#"schema_name of [("catalog", "archive")]x"#,
+        ),
+        (
             "table",
             json!({"catalog": "main", "schema_name": "public"}),
             r#"table of [("catalog", "main"), ("schema_name", "public")]x"#,

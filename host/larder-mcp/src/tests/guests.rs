@@ -1,29 +1,16 @@
 //! Fake providers that answer as the guests of the integration tests with the same names.
 
+use larder_core::test_team::template;
 use larder_model::resource::{
     Body, Completion, CompletionRequest, Content, Details, Entry, Freshness, Icon, Progress,
-    ReadResult, RenderCache, Role, Scope, Template, Theme,
+    ReadResult, Role, Scope, Theme,
 };
 use larder_model::uri::Uri;
 use larder_provider::fake::{FakeContent, FakeRead, entry};
 use larder_provider::{CallError, Fault, FaultKind};
-use larder_uri_template::UriTemplate;
 use serde_json::value::RawValue;
 
 use crate::Duration;
-
-/// A template without attributes.
-pub(super) fn template(text: &str) -> Template {
-    Template {
-        uri_template: UriTemplate::parse(text).unwrap(),
-        name: text.to_owned(),
-        title: None,
-        description: None,
-        mime_type: None,
-        details: Details::default(),
-        rendered: RenderCache::default(),
-    }
-}
 
 /// Answers with what it was asked, with several contents, and with errors.
 pub(super) fn echo() -> FakeContent {

@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use super::endpoint::{TestEndpoint, config};
-use super::guests::{echo, template};
+use super::guests::echo;
 use crate::{Config, Duration};
-use larder_core::test_team;
+use larder_core::test_team::{self, template};
 use larder_model::policy::Grant;
 use larder_model::resource::{Entry, Freshness, Scope, Template};
 use larder_provider::ListPage;

@@ -3,8 +3,9 @@
 use serde_json::{Value, json};
 
 use super::endpoint::TestEndpoint;
-use super::guests::{echo, full, template};
+use super::guests::{echo, full};
 use crate::Duration;
+use larder_core::test_team::template;
 use larder_model::resource::{Freshness, Scope};
 use larder_provider::fake::FakeContent;
 

@@ -4,10 +4,11 @@ use larder_json_schema::{Effort, JsonSchema};
 use serde_json::{Value, json};
 
 use super::endpoint::{TestEndpoint, TestResponse};
-use super::guests::{echo, full, template};
+use super::guests::{echo, full};
 use super::tools::{names, with_tools};
 use crate::Duration;
 use larder_core::catalog::Collision;
+use larder_core::test_team::template;
 use larder_model::name::Digest;
 use larder_model::resource::{Entry, Freshness, Scope};
 use larder_model::search::Hit;

@@ -28,14 +28,8 @@ async fn the_first_of_two_tools_with_one_name_is_served() {
     let double = || with_tools(&["double"]);
     let http = TestEndpoint::serve([("a", double()), ("b", double())]).await;
     assert_eq!(names(&http.request(LIST, json!({})).await), ["double"]);
-    let catalog = http.team.reader.snapshot();
-    let collisions: Vec<_> = catalog
-        .collisions()
-        .iter()
-        .map(ToString::to_string)
-        .collect();
     assert_eq!(
-        collisions,
+        http.team.collisions(),
         ["`tool double` is offered by both `a` and `b`; it is served from `a`"]
     );
 }

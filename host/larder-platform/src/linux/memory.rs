@@ -39,8 +39,8 @@ fn limits_of_group(line: &str, root: &Path) -> Vec<String> {
     }
 }
 
-/// Reads the limits of a group and of those that contain it. In a container, the path may be the path on the host, which
-/// is not visible. Then the root is the group of the container.
+/// Reads the limits of a group and of the groups that contain it. In a container, the path may be a path on the host,
+/// which is not visible. Then the root is the group of the container.
 fn limits_above(path: &str, root: &Path, file: &str) -> Vec<String> {
     let path = root.join(path.trim_start_matches('/'));
     let folders = path.ancestors();

@@ -81,12 +81,12 @@ impl ProviderQueue {
             self.retry_at = None;
             self.retries = 0;
         } else if self.retry_at.is_none() {
-            self.retry_at = Some(now + self.retry_delay(pause));
+            self.retry_at = Some(now + self.next_retry_delay(pause));
         }
     }
 
-    /// Returns the delay of the next retry, which is longer each time.
-    fn retry_delay(&mut self, pause: Duration) -> Duration {
+    /// Counts a retry. Returns its delay, which is longer each time.
+    fn next_retry_delay(&mut self, pause: Duration) -> Duration {
         self.retries = self.retries.saturating_add(1);
         pause.max(backoff(self.retries) / 2).min(MAX_PAUSE)
     }

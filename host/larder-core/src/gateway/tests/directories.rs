@@ -2,11 +2,9 @@ use std::time::{Duration, Instant};
 
 use super::uri;
 use crate::gateway::Error;
-use crate::test_team::TestTeam;
+use crate::test_team::{TestTeam, template};
 use larder_model::policy::Grant;
-use larder_model::resource::{Details, RenderCache, Template};
 use larder_provider::fake::FakeContent;
-use larder_uri_template::UriTemplate;
 
 fn content(uris: &[&str]) -> FakeContent {
     uris.iter().fold(FakeContent::default(), |content, uri| {
@@ -110,19 +108,6 @@ async fn a_page_of_a_large_folder_does_not_visit_all_entries() {
     );
 }
 
-/// All URIs of the scheme.
-fn below() -> Template {
-    Template {
-        uri_template: UriTemplate::parse("x://{+path}").unwrap(),
-        name: "all".into(),
-        title: None,
-        description: None,
-        mime_type: None,
-        details: Details::default(),
-        rendered: RenderCache::default(),
-    }
-}
-
 /// Returns the URIs and types of the children on all pages.
 async fn children(team: &TestTeam, of: &str) -> Result<Vec<String>, Error> {
     let call = TestTeam::call();
@@ -147,7 +132,7 @@ async fn children(team: &TestTeam, of: &str) -> Result<Vec<String>, Error> {
 #[tokio::test]
 async fn a_provider_lists_folders_that_the_catalog_does_not_hold() {
     let long = content(&["x://a/1", "x://a/2", "x://b/3"])
-        .with_template(below())
+        .with_template(template("x://{+path}"))
         .with_directory(
             "x://b/",
             &["x://b/c/", "x://b/d", "x://b/c/deep", "x://a/1", "y:1"],
@@ -188,7 +173,7 @@ async fn a_provider_lists_folders_that_the_catalog_does_not_hold() {
 #[tokio::test]
 async fn a_folder_in_the_catalog_needs_no_call() {
     let held = content(&["x://a/1"])
-        .with_template(below())
+        .with_template(template("x://{+path}"))
         .with_directory("x://a/", &["x://a/other"]);
     let team = TestTeam::new([held.provider("wiki", Grant::default())], 10).await;
     assert_eq!(
@@ -201,7 +186,7 @@ async fn a_folder_in_the_catalog_needs_no_call() {
 #[tokio::test]
 async fn a_cursor_of_another_folder_is_rejected() {
     let long = content(&[])
-        .with_template(below())
+        .with_template(template("x://{+path}"))
         .with_directory("x://a/", &["x://a/1", "x://a/2", "x://a/3"]);
     let team = TestTeam::new([long.provider("wiki", Grant::default())], 10).await;
     let call = TestTeam::call();

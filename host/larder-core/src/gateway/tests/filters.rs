@@ -1,6 +1,7 @@
 //! Filtered lists that are longer than the part in the catalog.
 
 use super::*;
+use larder_model::resource::Details;
 use larder_provider::{ListPage, ListQuery};
 
 const KINDS: [&str; 3] = ["book", "disc", "map"];

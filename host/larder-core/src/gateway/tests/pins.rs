@@ -10,10 +10,9 @@ use crate::reconcile::{Approvals, PendingApprovalRecord};
 use crate::test_team::{TestTeam, config};
 use larder_model::name::ProviderName;
 use larder_model::policy::{ApprovalMode, Grant, ToolGrant};
-use larder_model::resource::{Body, Content, Details, Entry, Freshness, ReadResult, RenderCache};
-use larder_model::uri::Uri;
+use larder_model::resource::{Body, Content, Entry, Freshness, ReadResult};
 use larder_provider::Provider;
-use larder_provider::fake::FakeContent;
+use larder_provider::fake::{FakeContent, entry};
 
 const PDF: &str = "skill://pdf/SKILL.md";
 const PAGE: &str = "ui://chart/page.html";
@@ -95,15 +94,8 @@ fn pdf() -> FakeContent {
 
 fn page(uri: &str) -> Entry {
     Entry {
-        uri: Uri::parse(uri).unwrap(),
-        name: uri.to_owned(),
-        title: None,
-        description: None,
         mime_type: Some(PAGE_TYPE.to_owned()),
-        size: None,
-        version: None,
-        details: Details::default(),
-        rendered: RenderCache::default(),
+        ..entry(uri)
     }
 }
 
@@ -386,14 +378,8 @@ async fn a_tool_with_a_page_of_another_provider_is_not_offered() {
     let tools = team.gateway.tools(&TestTeam::call(), None).await.unwrap();
     let names: Vec<_> = tools.items.iter().map(|tool| tool.name.as_str()).collect();
     assert_eq!(names, ["chart", "lines"]);
-    let catalog = team.reader.snapshot();
-    let collisions: Vec<_> = catalog
-        .collisions()
-        .iter()
-        .map(ToString::to_string)
-        .collect();
     assert_eq!(
-        collisions,
+        team.collisions(),
         ["`tool bars` of `zoo` is not offered: its page is a resource of `wiki`"]
     );
 }
