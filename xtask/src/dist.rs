@@ -111,9 +111,7 @@ fn pack_target(
     }
     let archive = pack(output, &program, target.triple, out, Compression::Best)?;
     check_size(&archive, MAX_ARCHIVE_SIZE)?;
-    let Some(platform) = &target.platform else {
-        return Ok(());
-    };
+    let platform = &target.platform;
     let staged = out.join(archive_name(target.triple));
     wrappers::pack_program(output, &staged, platform, out)?;
     wrappers::pack_wheel(output, &staged, platform, out)?;
@@ -291,19 +289,26 @@ mod tests {
         let manifest = fs::read_to_string(root().join("host/larder/Cargo.toml"))?;
         let manifest: toml::Table = toml::from_str(&manifest)?;
         let binstall = &manifest["package"]["metadata"]["binstall"];
-        for target in &TARGETS {
+        // The program for Linux is static, so that it also runs where musl is the C library.
+        let triples = TARGETS.iter().map(|target| (target.triple, target.triple));
+        let with_musl = [
+            ("aarch64-unknown-linux-musl", "aarch64-unknown-linux-gnu"),
+            ("x86_64-unknown-linux-musl", "x86_64-unknown-linux-gnu"),
+        ];
+        for (triple, archived) in triples.chain(with_musl) {
+            let metadata = binstall["overrides"].get(triple).unwrap_or(binstall);
             let fill = |key: &str| {
-                let template = binstall[key].as_str().context("a text")?;
+                let template = metadata[key].as_str().context("a text")?;
                 let text = template
                     .replace("{ name }", "larder")
                     .replace("{ bin }", "larder")
                     .replace("{ binary-ext }", "")
                     .replace("{ repo }", "https://example.com")
                     .replace("{ version }", wrappers::VERSION)
-                    .replace("{ target }", target.triple);
+                    .replace("{ target }", triple);
                 anyhow::Ok(text)
             };
-            let name = archive_name(target.triple);
+            let name = archive_name(archived);
             let file = format!("v{}/{name}.{}", wrappers::VERSION, archive::EXTENSION);
             let url = format!("https://example.com/releases/download/{file}");
             assert_eq!(fill("pkg-url")?, url);

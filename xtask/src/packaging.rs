@@ -97,7 +97,7 @@ fn this_platform() -> Option<&'static Platform> {
     };
     TARGETS
         .iter()
-        .filter_map(|target| target.platform.as_ref())
+        .map(|target| &target.platform)
         .find(|platform| platform.system == system && platform.processor == processor)
 }
 

@@ -11,8 +11,8 @@ pub(crate) struct Target {
     pub(crate) triple: &'static str,
     /// The linker that another processor needs.
     pub(super) linker: Option<&'static str>,
-    /// The platform whose packages contain this program.
-    pub(crate) platform: Option<Platform>,
+    /// The platform whose packages contain the program.
+    pub(crate) platform: Platform,
 }
 
 /// A platform in the words of npm, PyPI and MCPB.
@@ -27,56 +27,46 @@ pub(crate) struct Platform {
     pub(crate) debian: Option<&'static str>,
 }
 
-pub(crate) const TARGETS: [Target; 6] = [
+pub(crate) const TARGETS: [Target; 4] = [
     Target {
         triple: "x86_64-unknown-linux-gnu",
         linker: None,
-        platform: Some(Platform {
+        platform: Platform {
             system: "linux",
             processor: "x64",
             wheel_tags: &["manylinux_2_17_x86_64", "musllinux_1_1_x86_64"],
             debian: Some("amd64"),
-        }),
-    },
-    Target {
-        triple: "x86_64-unknown-linux-musl",
-        linker: None,
-        platform: None,
+        },
     },
     Target {
         triple: "aarch64-unknown-linux-gnu",
         linker: Some("aarch64-linux-gnu-gcc"),
-        platform: Some(Platform {
+        platform: Platform {
             system: "linux",
             processor: "arm64",
             wheel_tags: &["manylinux_2_17_aarch64", "musllinux_1_1_aarch64"],
             debian: Some("arm64"),
-        }),
-    },
-    Target {
-        triple: "aarch64-unknown-linux-musl",
-        linker: Some("aarch64-linux-musl-gcc"),
-        platform: None,
+        },
     },
     Target {
         triple: "aarch64-apple-darwin",
         linker: None,
-        platform: Some(Platform {
+        platform: Platform {
             system: "darwin",
             processor: "arm64",
             wheel_tags: &["macosx_11_0_arm64"],
             debian: None,
-        }),
+        },
     },
     Target {
         triple: "x86_64-apple-darwin",
         linker: None,
-        platform: Some(Platform {
+        platform: Platform {
             system: "darwin",
             processor: "x64",
             wheel_tags: &["macosx_10_12_x86_64"],
             debian: None,
-        }),
+        },
     },
 ];
 
