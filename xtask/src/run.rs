@@ -71,10 +71,6 @@ pub(crate) fn command(program: impl AsRef<OsStr>) -> Command {
             command.env_remove(&*name);
         }
     }
-    // A clean clone builds everything once, so files for incremental builds only take time and disk space.
-    if in_ci() {
-        command.env("CARGO_INCREMENTAL", "0");
-    }
     if let Some(state) = STATE.get() {
         command.env("XDG_STATE_HOME", state);
     }
