@@ -13,6 +13,9 @@ use crate::run::{command, larder};
 use crate::server::RunningServer;
 use crate::wait::wait_for;
 
+/// What `larder dev` prints before it builds a development component.
+const BUILDING: &str = "building the development component";
+
 /// A project under `larder dev`.
 struct EditedProject<'a> {
     project: &'a Project<'a>,
@@ -27,14 +30,17 @@ struct EditedProject<'a> {
 /// too. Returns the shortest time from a save to its response.
 pub(super) fn check(project: &Project<'_>, trial: &Trial<'_>) -> Result<Duration> {
     let mut edited = EditedProject::start(project, trial)?;
-    let mut duration = edited.greet("moon", "")?;
+    let mut duration = edited.greet("moon")?;
     if let Some(development) = &project.language.development {
         for name in ["sun", "sea", "sky"] {
-            duration = duration.min(edited.greet(name, "")?);
+            duration = duration.min(edited.greet(name)?);
         }
         edited.check_failure(development)?;
-        edited.check_dependencies(development)?;
+        if let Some(file) = development.dependencies {
+            edited.check_dependencies(file)?;
+        }
         trial.check_development(&edited.server)?;
+        edited.check_builds()?;
     }
     edited.server.stop()?;
     Ok(duration)
@@ -71,12 +77,9 @@ impl<'a> EditedProject<'a> {
 
     /// Greets another name, and waits for the new response. Until then, every read must return the old response, even
     /// during the build.
-    fn greet(&mut self, name: &'static str, prefix: &str) -> Result<Duration> {
+    fn greet(&mut self, name: &'static str) -> Result<Duration> {
         let (before, after) = (greeting(self.greeted), greeting(name));
-        self.save(&format!(
-            "{prefix}{}",
-            self.source.replace("\"world\"", &format!("{name:?}"))
-        ))?;
+        self.save(&self.source.replace("\"world\"", &format!("{name:?}")))?;
         let duration = wait_for("the edited response", || match self.read()? {
             text if text == after => Ok(true),
             text if text == before => Ok(false),
@@ -118,20 +121,27 @@ impl<'a> EditedProject<'a> {
             text == greeting(self.greeted),
             "the last good program is not served: {text:?}"
         );
-        self.greet("wind", "").map(drop)
+        self.greet("wind").map(drop)
     }
 
-    /// Code that the development component lacks, or contains in another version, is built into it.
-    fn check_dependencies(&mut self, development: &Development) -> Result<()> {
-        if let Some(import) = development.new_import {
-            self.greet("rain", &format!("{import}\n"))?;
-        }
+    /// Packages that the development component contains in another version are built into it.
+    fn check_dependencies(&mut self, file: &str) -> Result<()> {
         let before = self.project.output.contents();
-        let path = self.project.here.join(development.dependencies);
+        let path = self.project.here.join(file);
         let text = fs::read_to_string(&path).unwrap_or_default();
         fs::write(path, text + "\n")?;
-        self.wait_for_output(&before, "building the development component")?;
+        self.wait_for_output(&before, BUILDING)?;
         self.wait_for_output(&before, "rebuilt in ")?;
-        self.greet("snow", "").map(drop)
+        self.greet("snow").map(drop)
+    }
+
+    /// The development component was built at the start, and once more for what it lacked. A save alone builds nothing.
+    fn check_builds(&self) -> Result<()> {
+        let builds = self.project.output.contents().matches(BUILDING).count();
+        ensure!(
+            builds == 2,
+            "the development component was built {builds} times"
+        );
+        Ok(())
     }
 }

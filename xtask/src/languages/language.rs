@@ -41,10 +41,9 @@ pub(super) struct Development {
     pub(super) failure: &'static str,
     /// The text that is printed for this failure, before the place.
     pub(super) message: &'static str,
-    /// A first line that needs a module which the development component does not contain.
-    pub(super) new_import: Option<&'static str>,
-    /// A file whose change builds the development component again.
-    pub(super) dependencies: &'static str,
+    /// A file whose change builds the development component again. In Python, the trial imports modules that the
+    /// component lacks, which builds it again too.
+    pub(super) dependencies: Option<&'static str>,
 }
 
 /// All languages.
@@ -83,8 +82,7 @@ const PYTHON: Language = Language {
     development: Some(Development {
         failure: "raise ValueError(\"broken\")",
         message: "ValueError: broken",
-        new_import: Some("import csv"),
-        dependencies: "requirements.txt",
+        dependencies: None,
     }),
     ..make("python", "app.py", python)
 };
@@ -100,8 +98,7 @@ const fn npm(name: &'static str, source: &'static str, error_location: &'static 
         development: Some(Development {
             failure: "throw new RangeError(\"broken\");",
             message: "RangeError: broken",
-            new_import: None,
-            dependencies: "package.json",
+            dependencies: Some("package.json"),
         }),
         ..make(name, source, node)
     }
