@@ -15,7 +15,7 @@ use crate::mcp_client::Client;
 const STALE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(20);
 /// The time between two requests of a reader. The readers find lost requests, and leave the processor to the replicas.
-const READ_INTERVAL: Duration = Duration::from_millis(2);
+const READ_INTERVAL: Duration = Duration::from_millis(10);
 
 /// The URI of a page.
 pub(super) fn uri(page: usize) -> String {

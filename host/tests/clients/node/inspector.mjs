@@ -121,11 +121,10 @@ for (const era of ["legacy", "modern", "auto"]) {
   await session(`inspector ${era}, http`, () => open(http, era), notFound);
   await session(`inspector ${era}, stdio`, () => open(stdio, era), notFound);
 }
-for (const era of ["legacy", "modern"]) {
-  await interactions(`inspector ${era}, http`, folder, () => openTools(http, era));
-  await interactions(`inspector ${era}, stdio`, folder, () => openTools(stdio, era));
-  await interactions(`mcpdo ${era}, http`, folder, () => openConnection(`http-${era}`, http, era));
-  await interactions(`mcpdo ${era}, stdio`, folder, () => openConnection(`stdio-${era}`, stdio, era));
-}
+// Each program with each era and each transport, and each era with each transport. A process for each request takes long.
+await interactions("inspector legacy, stdio", folder, () => openTools(stdio, "legacy"));
+await interactions("inspector modern, http", folder, () => openTools(http, "modern"));
+await interactions("mcpdo legacy, http", folder, () => openConnection("http-legacy", http, "legacy"));
+await interactions("mcpdo modern, stdio", folder, () => openConnection("stdio-modern", stdio, "modern"));
 await run("mcpdo", ["daemon", "stop"]);
 finish();

@@ -16,9 +16,9 @@ use crate::support::process::WorkDir;
 /// Calls that use much memory at the same time.
 const CALLERS: usize = 4;
 /// The number of calls of each of these callers in one round.
-const CALLS: usize = 20;
+const CALLS: usize = 8;
 /// Calls with expensive arguments at the same time.
-const VALIDATING_CALLERS: usize = 8;
+const VALIDATING_CALLERS: usize = 4;
 /// Number of reads of the other team in one round.
 const READS: usize = 400;
 /// The maximum number of rounds.
