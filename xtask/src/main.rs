@@ -59,7 +59,7 @@ usage: cargo xtask COMMAND
   demo --check [--folder F]  the same, but read from it as a client would, and stop; can build in another folder
   check                      formatting, lints and unit tests of the host: quick checks after an edit
   test [STEP...]             all tests of a change, or the named steps and their prerequisites
-  test release               what only a release needs: packages of the crates, rustdoc, the book, wkg, the benchmark
+  test release               what only a release needs: archives and packages, rustdoc, the book, wkg, the benchmark
        --list                list the steps without running them
        --fail-fast           stop at the first step that fails
        --timings             print the wall time and the CPU time of each step (also in target/xtask/timings.tsv)

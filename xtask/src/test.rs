@@ -285,7 +285,8 @@ mod tests {
         check(&["rustdoc", "fmt"], "fmt rustdoc");
         check(
             &["release"],
-            "plugins host guests author-tools first-command rustdoc crates lints platforms aarch64 mdbook wkg",
+            "plugins host guests author-tools first-command rustdoc crates features-alone lints platforms aarch64 mdbook \
+             packaging-archive packaging-deb packaging-homebrew packaging-wrappers packaging-registries packaging-mcpb wkg",
         );
         check(&["clients-python"], "plugins host python clients-python");
         check(
