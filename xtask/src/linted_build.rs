@@ -29,7 +29,9 @@ pub(crate) fn build_server(output: &Output) -> Result<()> {
         "test",
         "--no-run",
         "--workspace",
-        "--all-targets",
+        "--lib",
+        "--bins",
+        "--tests",
     ]))
 }
 

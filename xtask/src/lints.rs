@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use crate::linted_build::has_clippy;
+use crate::linted_build::{has_clippy, linted};
 use crate::plugins::{self, TARGET};
 use crate::run::{Output, cargo, target};
 use crate::step::Outcome;
@@ -32,9 +32,15 @@ pub(crate) fn check(output: &Output) -> Result<Outcome> {
     Ok(Outcome::Passed)
 }
 
-/// Checks the workspaces that no other step compiles. They are separate workspaces, because no other workspace has
-/// their dependencies.
+/// Checks what no other step compiles: the microbenchmarks, and two workspaces with dependencies that no other one has.
 pub(crate) fn check_benchmark_and_fuzzing(output: &Output) -> Result<Outcome> {
+    output.run(&mut linted(&[
+        "test",
+        "--no-run",
+        "--workspace",
+        "--bench",
+        "micro",
+    ]))?;
     for (manifest, folder) in [("bench/Cargo.toml", "bench"), ("fuzz/Cargo.toml", "fuzz")] {
         let mut clippy = cargo(&[
             "clippy",
