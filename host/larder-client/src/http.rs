@@ -89,7 +89,13 @@ impl HttpTransport {
         } else {
             builder
         };
-        let builder = builder.tls_certs_merge(options.certificates()?);
+        let certificates = options.certificates()?;
+        // Reading the certificates of the system takes time, and fails on a system without any, such as in a container.
+        let builder = if target.scheme() == "https" {
+            builder.tls_certs_merge(certificates)
+        } else {
+            builder.tls_certs_only(certificates)
+        };
         let builder = match socket {
             Some(path) => builder.unix_socket(path),
             None => builder,

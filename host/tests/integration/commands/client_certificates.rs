@@ -58,6 +58,16 @@ fn forward(mut client: impl Read + Write, server: SocketAddr) -> std::io::Result
 }
 
 #[test]
+fn plain_http_needs_no_certificates_of_the_system() {
+    let work_dir = WorkDir::with_guests("echo");
+    let (_server, url) = work_dir.serve("");
+    let without = [("SSL_CERT_FILE", "/gone"), ("SSL_CERT_DIR", "/gone")];
+    let list = work_dir.start_with(&without, &format!("list --url {url}"));
+    let listed = list.wait().expect_success();
+    assert!(listed.contains("echo://"), "{listed}");
+}
+
+#[test]
 fn a_self_signed_certificate_is_explained_and_can_be_trusted() {
     let certificate = include_str!("tls/cert-for-tests.pem");
     let work_dir = WorkDir::with_guests("echo")
