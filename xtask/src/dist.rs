@@ -289,7 +289,7 @@ mod tests {
         let manifest = fs::read_to_string(root().join("host/larder/Cargo.toml"))?;
         let manifest: toml::Table = toml::from_str(&manifest)?;
         let binstall = &manifest["package"]["metadata"]["binstall"];
-        // The program for Linux is static, so that it also runs where musl is the C library.
+        // The static programs for Linux are also installed on systems with musl.
         let triples = TARGETS.iter().map(|target| (target.triple, target.triple));
         let with_musl = [
             ("aarch64-unknown-linux-musl", "aarch64-unknown-linux-gnu"),

@@ -71,7 +71,7 @@ fn check_project(output: &Output, language: &'static Language) -> Result<Duratio
     project.check()?;
     let trial = Trial::new(&project)?;
     let duration = edits::check(&project, &trial)?;
-    // Components in TypeScript have the same runtime as those in JavaScript. `larder dev` has checked the trial.
+    // In TypeScript, the trial only runs under `larder dev`: its components have the runtime of those in JavaScript.
     if language.name != "typescript" {
         trial.check()?;
     }

@@ -32,7 +32,7 @@ pub(crate) fn check(output: &Output) -> Result<Outcome> {
     Ok(Outcome::Passed)
 }
 
-/// Checks what no other step compiles: the microbenchmarks, and two workspaces with dependencies that no other one has.
+/// Checks what no other step compiles: the microbenchmarks, the benchmark of servers, and the fuzz targets.
 pub(crate) fn check_benchmark_and_fuzzing(output: &Output) -> Result<Outcome> {
     output.run(&mut linted(&[
         "test",

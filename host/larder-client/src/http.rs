@@ -90,7 +90,8 @@ impl HttpTransport {
             builder
         };
         let certificates = options.certificates()?;
-        // Reading the certificates of the system takes time, and fails on a system without any, such as in a container.
+        // Plain HTTP does not need the certificates of the system. Reading them takes time, and fails if there are none, as
+        // in a small container.
         let builder = if target.scheme() == "https" {
             builder.tls_certs_merge(certificates)
         } else {

@@ -43,7 +43,7 @@ pub(super) fn check(project: &Project<'_>, trial: &Trial<'_>) -> Result<Duration
         trial.check_development(&edited.server)?;
         ensure!(
             edited.builds() > 1,
-            "what the component lacked was not built"
+            "the development component was not built again"
         );
     }
     edited.server.stop()?;
@@ -128,7 +128,7 @@ impl<'a> EditedProject<'a> {
         self.greet("wind").map(drop)
     }
 
-    /// Packages that the development component contains in another version are built into it.
+    /// Changes the file with the versions of packages, and waits until the development component was built again.
     fn check_dependencies(&mut self, file: &str) -> Result<()> {
         let before = self.project.output.contents();
         let path = self.project.here.join(file);
@@ -139,7 +139,7 @@ impl<'a> EditedProject<'a> {
         self.greet("snow").map(drop)
     }
 
-    /// How often the development component was built. It is built at the start, and again for what it lacks.
+    /// The number of builds of the development component: one at the start, and one for each change that needs it.
     fn builds(&self) -> usize {
         self.project.output.contents().matches(BUILDING).count()
     }

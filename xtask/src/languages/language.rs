@@ -41,8 +41,8 @@ pub(super) struct Development {
     pub(super) failure: &'static str,
     /// The text that is printed for this failure, before the place.
     pub(super) message: &'static str,
-    /// A file whose change builds the development component again. In Python, the trial imports modules that the
-    /// component lacks, which builds it again too.
+    /// A file whose change builds the development component again. Python has none here: its trial imports modules that
+    /// the component lacks, and so builds the component again.
     pub(super) dependencies: Option<&'static str>,
 }
 

@@ -121,7 +121,7 @@ for (const era of ["legacy", "modern", "auto"]) {
   await session(`inspector ${era}, http`, () => open(http, era), notFound);
   await session(`inspector ${era}, stdio`, () => open(stdio, era), notFound);
 }
-// Each program with each era and each transport, and each era with each transport. A process for each request takes long.
+// Each program runs with each era and over each transport. All eight combinations would start too many processes.
 await interactions("inspector legacy, stdio", folder, () => openTools(stdio, "legacy"));
 await interactions("inspector modern, http", folder, () => openTools(http, "modern"));
 await interactions("mcpdo legacy, http", folder, () => openConnection("http-legacy", http, "legacy"));
