@@ -169,6 +169,43 @@ fn dependencies_in(folder: &Path, tables: &[&str]) -> BTreeSet<String> {
         .collect()
 }
 
+/// Whether rustdoc compiles an example in the comments of this file.
+fn has_tested_example(path: &Path) -> bool {
+    let source = std::fs::read_to_string(path).unwrap();
+    let mut is_open = false;
+    for line in source.lines() {
+        let line = line.trim_start();
+        let Some(comment) = line.strip_prefix("///").or(line.strip_prefix("//!")) else {
+            is_open = false;
+            continue;
+        };
+        let Some(language) = comment.trim_start().strip_prefix("```") else {
+            continue;
+        };
+        if !is_open && ["", "rust", "no_run", "should_panic", "compile_fail"].contains(&language) {
+            return true;
+        }
+        is_open = !is_open;
+    }
+    false
+}
+
+#[test]
+fn rustdoc_runs_for_the_crates_with_tested_examples() {
+    for (name, folder) in crates() {
+        let manifest = std::fs::read_to_string(folder.join("Cargo.toml")).unwrap();
+        let manifest: toml::Table = manifest.parse().unwrap();
+        let setting = manifest.get("lib").and_then(|lib| lib.get("doctest"));
+        let is_run = setting.and_then(toml::Value::as_bool).unwrap_or(true);
+        let sources = sources(&folder.join("src"));
+        let has_example = sources.iter().any(|path| has_tested_example(path));
+        assert_eq!(
+            is_run, has_example,
+            "set `doctest` in the table `[lib]` of {name}: rustdoc needs seconds for each crate"
+        );
+    }
+}
+
 #[test]
 fn a_library_is_used_only_by_its_crates() {
     for (name, folder) in crates() {
