@@ -124,6 +124,7 @@ pub(crate) const RELEASE_STEPS: &[Step] = steps![
     Light "packaging-wrappers", "the packages for npx and uvx, installed from files", ["plugins", "host"], packaging::wrappers::check;
     Light "packaging-registries", "npx and uvx, with packages that were published to registries of this machine", ["plugins", "host"], packaging::registries::check;
     Light "packaging-mcpb", "the bundle for Claude Desktop, unpacked with the official tool", ["plugins", "host"], packaging::mcpb::check;
+    Heavy "simulations", "a hundred replicas, and many random events of three, without a network", ["host"], simulations;
     Heavy "wkg", "components from wkg, and for it, with docker-registry", ["plugins", "guests", "host"], registry::check_wkg;
 ];
 
@@ -182,6 +183,16 @@ fn host_tests(output: &Output) -> Result<Outcome> {
     }
     let log = output.contents();
     Ok(Outcome::PassedWithNote(count_tests(&log)))
+}
+
+/// The simulations of replicas, in sizes that take minutes.
+fn simulations(output: &Output) -> Result<Outcome> {
+    let test = ["test", "--workspace", "--lib", "--"];
+    let mut model = linted(&test);
+    model.arg("replica_model").env("PROPTEST_CASES", "10000");
+    output.run(&mut model)?;
+    output.run(linted(&test).args(["--ignored", "replica::simulation"]))?;
+    Ok(Outcome::PassedWithNote(count_tests(&output.contents())))
 }
 
 /// Quick checks after an edit: formatting, lints and unit tests of the host.

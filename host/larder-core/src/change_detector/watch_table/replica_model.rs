@@ -102,8 +102,8 @@ fn modes() -> impl Strategy<Value = Mode> {
 }
 
 proptest! {
+    // `cargo xtask test simulations` tries more cases.
     #![proptest_config(ProptestConfig {
-        cases: 1_000,
         max_shrink_iters: 2_000,
         failure_persistence: None,
         ..ProptestConfig::default()
