@@ -42,8 +42,7 @@ fn python(output: &Output, name: &str, frameworks: &[&str]) -> Result<Outcome> {
     let sources = root().join("host/tests/clients/frameworks");
     let venv = target("clients/frameworks").join(name);
     let requirements = sources.join(format!("requirements-{name}.txt"));
-    // Compiling all modules of these packages takes longer than compiling the used modules in each run.
-    let installed = tools::venv(output, &venv, &requirements, &["--no-compile", "--no-deps"])?;
+    let installed = tools::venv(output, &venv, &requirements, &["--no-deps"])?;
     if matches!(installed, Outcome::Skipped(_)) {
         return Ok(installed);
     }

@@ -286,7 +286,8 @@ mod tests {
         check(
             &["release"],
             "plugins host guests author-tools first-command rustdoc crates features-alone lints platforms aarch64 mdbook \
-             packaging-archive packaging-deb packaging-homebrew packaging-wrappers packaging-registries packaging-mcpb wkg",
+             packaging-archive packaging-deb packaging-homebrew packaging-wrappers packaging-registries packaging-mcpb \
+             simulations wkg",
         );
         check(&["clients-python"], "plugins host python clients-python");
         check(

@@ -68,12 +68,9 @@ pub(crate) fn python(output: &Output) -> Result<Outcome> {
 
 /// Installs the tools of the examples from the Python registry: componentize-py, Go and Zig.
 pub(crate) fn author_tools(output: &Output) -> Result<Outcome> {
-    venv(
-        output,
-        &target("authors/venv"),
-        &root().join("examples/requirements.txt"),
-        &[],
-    )
+    let requirements = root().join("examples/requirements.txt");
+    // The README of a project has a command that calls pip, so this environment has one.
+    environment(output, &target("authors/venv"), &requirements, &[], &[])
 }
 
 /// Installs the compiler that the template for TypeScript names.
@@ -219,33 +216,55 @@ pub(crate) fn author_tool(program: &str) -> PathBuf {
     }
 }
 
-/// Installs Python packages into a virtual environment, with these options of pip.
+/// Installs Python packages into a virtual environment without pip, with these options of pip.
 pub(crate) fn venv(
     output: &Output,
     dir: &Path,
     requirements: &Path,
     options: &[&str],
 ) -> Result<Outcome> {
+    environment(output, dir, requirements, options, &["--without-pip"])
+}
+
+fn environment(
+    output: &Output,
+    dir: &Path,
+    requirements: &Path,
+    options: &[&str],
+    options_of_venv: &[&str],
+) -> Result<Outcome> {
     if !has_python() {
         return missing(PYTHON_IS_MISSING);
     }
+    let pip = python_with_pip(output)?;
     install_once(dir, &fs::read_to_string(requirements)?, || {
-        output.run(command("python3").args(["-m", "venv", "--clear"]).arg(dir))?;
-        let install = [
-            "-m",
-            "pip",
-            "install",
-            "--quiet",
-            "--disable-pip-version-check",
-            "-r",
-        ];
+        output.run(
+            command("python3")
+                .args(["-m", "venv", "--clear"])
+                .args(options_of_venv)
+                .arg(dir),
+        )?;
+        // Python compiles a module when it is first used, and most modules are never used.
+        let install = ["install", "--quiet", "--no-compile", "-r"];
         output.install(
-            command(dir.join("bin/python"))
+            command(&pip)
+                .args(["-m", "pip", "--disable-pip-version-check", "--python"])
+                .arg(dir.join("bin/python"))
                 .args(install)
                 .arg(requirements)
                 .args(options),
         )
     })
+}
+
+/// The Python of an environment whose pip installs packages in the other environments. To give each of them a pip of its
+/// own takes seconds.
+fn python_with_pip(output: &Output) -> Result<PathBuf> {
+    let dir = target("tools/pip");
+    install_once(&dir, "pip", || {
+        output.run(command("python3").args(["-m", "venv", "--clear"]).arg(&dir))
+    })?;
+    Ok(dir.join("bin/python"))
 }
 
 /// The path of a program from crates.io: the installed program, or a program that is built once in `target/tools`.

@@ -19,7 +19,7 @@ pub(crate) fn check(output: &Output) -> Result<Outcome> {
         "--exclude",
         "xtask",
         "--exclude",
-        "macro-features",
+        "test-features",
         "--no-verify",
         "--allow-dirty",
     ]);
