@@ -124,7 +124,7 @@ pub(crate) const RELEASE_STEPS: &[Step] = steps![
     Light "packaging-wrappers", "the packages for npx and uvx, installed from files", ["plugins", "host"], packaging::wrappers::check;
     Light "packaging-registries", "npx and uvx, with packages that were published to registries of this machine", ["plugins", "host"], packaging::registries::check;
     Light "packaging-mcpb", "the bundle for Claude Desktop, unpacked with the official tool", ["plugins", "host"], packaging::mcpb::check;
-    Heavy "simulations", "a hundred replicas, and many random events of three, without a network", ["host"], simulations;
+    Heavy "simulations", "models of replicas without a network: a hundred replicas, and 10,000 random cases", ["host"], simulations;
     Heavy "wkg", "components from wkg, and for it, with docker-registry", ["plugins", "guests", "host"], registry::check_wkg;
 ];
 

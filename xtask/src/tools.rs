@@ -226,12 +226,13 @@ pub(crate) fn venv(
     environment(output, dir, requirements, options, &["--without-pip"])
 }
 
+/// Creates a virtual environment with these options of venv, and installs Python packages with these options of pip.
 fn environment(
     output: &Output,
     dir: &Path,
     requirements: &Path,
-    options: &[&str],
-    options_of_venv: &[&str],
+    pip_options: &[&str],
+    venv_options: &[&str],
 ) -> Result<Outcome> {
     if !has_python() {
         return missing(PYTHON_IS_MISSING);
@@ -241,7 +242,7 @@ fn environment(
         output.run(
             command("python3")
                 .args(["-m", "venv", "--clear"])
-                .args(options_of_venv)
+                .args(venv_options)
                 .arg(dir),
         )?;
         // Python compiles a module when it is first used, and most modules are never used.
@@ -252,13 +253,13 @@ fn environment(
                 .arg(dir.join("bin/python"))
                 .args(install)
                 .arg(requirements)
-                .args(options),
+                .args(pip_options),
         )
     })
 }
 
-/// The Python of an environment whose pip installs packages in the other environments. To give each of them a pip of its
-/// own takes seconds.
+/// The Python of an environment whose pip installs packages in all other environments. A pip for each of them would take
+/// seconds to install.
 fn python_with_pip(output: &Output) -> Result<PathBuf> {
     let dir = target("tools/pip");
     install_once(&dir, "pip", || {

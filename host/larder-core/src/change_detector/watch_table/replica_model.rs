@@ -102,7 +102,7 @@ fn modes() -> impl Strategy<Value = Mode> {
 }
 
 proptest! {
-    // `cargo xtask test simulations` tries more cases.
+    // 256 cases by default. `cargo xtask test simulations` tries 10,000.
     #![proptest_config(ProptestConfig {
         max_shrink_iters: 2_000,
         failure_persistence: None,

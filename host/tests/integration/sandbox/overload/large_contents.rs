@@ -16,7 +16,7 @@ use crate::support::process::{RunningProcess, WorkDir, http_client};
 
 /// A little less than the default of `limits.result`.
 const BYTES: usize = 16_700_000;
-/// Still much more than what a server needs for a request without a content.
+/// So large that the memory for the request itself does not matter. Smaller contents make the tests faster.
 const FEWER_BYTES: usize = 6_000_000;
 const LINE: &str = "A line of a document, \"quoted\", that is sixty-four bytes long. \n";
 
