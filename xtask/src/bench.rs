@@ -191,16 +191,17 @@ fn build_large_component(output: &Output) -> Result<PathBuf> {
         LARGE,
         "--target",
         plugins::TARGET,
+        "--target-dir",
     ];
+    let target = plugins::components_target();
     let mut build = cargo(&build);
     build
+        .arg(&target)
         .env("CARGO_PROFILE_DEV_OPT_LEVEL", "0")
         .env("CARGO_PROFILE_DEV_DEBUG", "true")
         .env("CARGO_PROFILE_DEV_DEBUG_ASSERTIONS", "true")
         .env("CARGO_PROFILE_DEV_STRIP", "none");
     output.run(&mut build)?;
-    let built = plugins::guests_target()
-        .join(plugins::TARGET)
-        .join("debug/examples");
+    let built = target.join(plugins::TARGET).join("debug/examples");
     Ok(built.join(format!("{LARGE}.wasm")))
 }

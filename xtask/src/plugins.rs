@@ -31,7 +31,7 @@ pub(crate) fn plugins(output: &Output) -> Result<()> {
     ]);
     let not_built = set_c_compiler(&mut build, output)?;
     output.run(&mut build)?;
-    let built = root().join("plugins/target").join(TARGET).join("release");
+    let built = components_target().join(TARGET).join("release");
     let mut components = components(manifest, "cdylib")?;
     components.retain(|(name, _)| !not_built.contains(name));
     let (projects, failure) = match projects::build(output) {
@@ -86,9 +86,10 @@ pub(crate) fn guests(output: &Output) -> Result<()> {
         "--examples",
         "--target",
         TARGET,
+        "--target-dir",
     ];
-    output.run(&mut linted(&build))?;
-    let built = guests_target().join(TARGET).join("debug/examples");
+    output.run(linted(&build).arg(components_target()))?;
+    let built = components_target().join(TARGET).join("debug/examples");
     collect(
         output,
         &target("guests"),
@@ -97,9 +98,10 @@ pub(crate) fn guests(output: &Output) -> Result<()> {
     )
 }
 
-/// The target folder of the guests. Native tests of projects in Rust use it too.
-pub(crate) fn guests_target() -> PathBuf {
-    root().join("host/tests/guests/target")
+/// The target folder of the shipped providers, of the guests, and of the projects in Rust that the tests create. They
+/// need the same macros, which are compiled once for each profile.
+pub(crate) fn components_target() -> PathBuf {
+    root().join("plugins/target")
 }
 
 /// Installs the Rust target with rustup if it is missing. Without rustup, the user has to install the target.

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use crate::plugins::guests_target;
+use crate::plugins::components_target;
 use crate::run::{Output, command, larder, target};
 use crate::tools;
 
@@ -46,10 +46,10 @@ pub(crate) fn with_tools(mut command: Command) -> Result<Command> {
         .env("LARDER", larder())
         .env("GOPROXY", "off")
         .env("GOTOOLCHAIN", "local");
-    // Simulates a machine with a shared target folder. Projects must not depend on the default. The guests have compiled
-    // the macros of the SDK there, without debug information.
+    // Simulates a machine with a shared target folder. Projects must not depend on the default. The macros of the SDK were
+    // compiled there for the providers and for the guests, without debug information.
     command
-        .env("CARGO_TARGET_DIR", guests_target())
+        .env("CARGO_TARGET_DIR", components_target())
         .env("CARGO_PROFILE_DEV_DEBUG", "false");
     command
         .env("GOCACHE", target("languages/go/go"))
