@@ -56,8 +56,8 @@ pub(crate) const STEPS: &[Step] = steps![
     Light "sdk-javascript", "tests of the JavaScript SDK, native", [], sdks::javascript;
     Light "sdk-typescript", "the types of the JavaScript SDK", [], sdks::typescript;
     Light "sdk-go", "tests of the Go SDK, native, and its bindings", ["host"], sdks::go;
-    Light "sdk-c", "the C SDK as C and as C++, and its tests, native", ["host"], sdks::c;
-    Light "sdk-cpp", "the C++ SDK, and its tests, native with the address sanitizer", ["host"], sdks::cpp;
+    Light "sdk-c", "the C SDK as C and as C++, and its tests, native with sanitizers", ["host"], sdks::c;
+    Light "sdk-cpp", "the C++ SDK, and its tests, native with sanitizers", ["host"], sdks::cpp;
     Heavy "language-rust", "the example, new projects and a provider with faulty behaviour, in Rust", ["host"], |o| languages::check(o, "rust");
     Light "language-python", "the same in Python", ["host", "author-tools"], |o| languages::check(o, "python");
     Light "language-javascript", "the same in JavaScript", ["host"], |o| languages::check(o, "javascript");

@@ -1,24 +1,15 @@
 //! The C++ SDK: compiled with the bindings of different interfaces, and its native tests.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
-use super::c::{ALL, STRICT, bindings, sources, zig};
+use super::c::{ALL, SANITIZERS, STRICT, bindings, has_sanitizers, sources, zig};
 use crate::run::{Output, command, root, target};
 use crate::step::Outcome;
-use crate::tools::{self, succeeds};
+use crate::tools;
 
 const CPP: [&str; 3] = ["-std=c++23", "-fno-exceptions", "-fno-rtti"];
-/// Ends the program at an access to memory that is not allocated, and at undefined behaviour. At the end, checks that
-/// all memory was freed.
-const SANITIZERS: [&str; 3] = [
-    "-g",
-    "-fsanitize=address,undefined",
-    "-fno-sanitize-recover=all",
-];
-
 /// Compiles and tests the SDK.
 pub(super) fn check(output: &Output) -> Result<Outcome> {
     if let skipped @ Outcome::Skipped(_) = tools::author_tools(output)? {
@@ -39,7 +30,7 @@ pub(super) fn check(output: &Output) -> Result<Outcome> {
         )?;
     }
     let bindings = target("examples/cpp-sdk").join(ALL);
-    let Some(compilers) = sanitizing_compilers(&bindings)? else {
+    let Some(compilers) = sanitizing_compilers(&bindings) else {
         check_without_sanitizer(output, &bindings, &include)?;
         return Ok(Outcome::PassedWithNote(
             "no compiler with the address sanitizer: g++ or clang++".into(),
@@ -49,26 +40,15 @@ pub(super) fn check(output: &Output) -> Result<Outcome> {
     Ok(Outcome::Passed)
 }
 
-/// The system's compilers for C and C++, if they have the address sanitizer and C++23.
-fn sanitizing_compilers(dir: &Path) -> Result<Option<(&'static str, &'static str)>> {
-    let source = dir.join("probe.cpp");
-    fs::write(
-        &source,
+/// The compilers of the machine for C and C++, if they have the sanitizers and C++23.
+fn sanitizing_compilers(folder: &Path) -> Option<(&'static str, &'static str)> {
+    let probe = (
+        "probe.cpp",
         "#include <expected>\nint main() { return std::expected<int, int>(0).value(); }\n",
-    )?;
-    let works = |(_, cxx): &(&str, &str)| {
-        let mut compile = command(cxx);
-        compile
-            .args(CPP)
-            .args(SANITIZERS)
-            .arg(&source)
-            .arg("-o")
-            .arg(dir.join("probe"));
-        succeeds(&mut compile) && succeeds(&mut command(dir.join("probe")))
-    };
-    Ok([("clang", "clang++"), ("gcc", "g++")]
+    );
+    [("clang", "clang++"), ("gcc", "g++")]
         .into_iter()
-        .find(works))
+        .find(|(_, cxx)| has_sanitizers(cxx, &CPP, probe, folder))
 }
 
 /// Links the test with the generated bindings, which free the results.
