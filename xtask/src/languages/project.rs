@@ -156,7 +156,8 @@ impl<'a> Project<'a> {
         Ok(self.component())
     }
 
-    fn component(&self) -> PathBuf {
+    /// The path of the component that was built and deployed last.
+    pub(super) fn component(&self) -> PathBuf {
         self.here.join(format!("PLUGINS/{}.wasm", self.name))
     }
 

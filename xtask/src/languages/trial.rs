@@ -1,6 +1,6 @@
 //! The trial of a language: the provider in `xtask/trials` with correct and faulty behaviour on request. The trial
-//! replaces the source of a project. A server with default limits loads the component and answers reads. During reads,
-//! the component is replaced, and then the server is restarted.
+//! replaces the source of a project. A server with default limits serves the component of the project. During reads, the
+//! trial replaces the component, and then the server is restarted.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result, ensure};
 
 use super::folder;
 use super::language::Language;
-use super::project::Project;
+use super::project::{Project, greeting};
 use super::web::{self, WebServer};
 use crate::packaging::get;
 use crate::run::{command, larder, root};
@@ -100,16 +100,16 @@ impl<'a> Trial<'a> {
         )
     }
 
-    /// Checks all cases with the first build, replaces it with the second one, and restarts the server.
+    /// Replaces the component of the new project by the trial during reads, checks all cases, and restarts the server.
     pub(super) fn check(&self) -> Result<()> {
-        let builds = [self.build("first")?, self.build("second")?];
-        self.with_server(|server| self.check_and_replace(server, &builds))?;
+        let project = self.folder.join("project.wasm");
+        fs::copy(self.project.component(), &project)?;
+        self.write("first")?;
+        let trial = self.project.build()?;
+        self.with_server(|server| self.check_and_replace(server, &project, &trial))?;
         let before = self.compiled_files()?;
         self.with_server(|server| {
-            wait_for("the second build after a restart", || {
-                self.serves(server, "second")
-            })
-            .map(drop)
+            wait_for("the trial after a restart", || self.serves(server, "first")).map(drop)
         })?;
         let is_cached = !before.is_empty() && self.compiled_files()? == before;
         ensure!(
@@ -149,14 +149,6 @@ impl<'a> Trial<'a> {
         Ok(())
     }
 
-    /// Builds a revision. Returns the path of the component.
-    fn build(&self, revision: &str) -> Result<PathBuf> {
-        self.write(revision)?;
-        let component = self.folder.join(format!("{revision}.wasm"));
-        fs::copy(self.project.build()?, &component)?;
-        Ok(component)
-    }
-
     fn with_server(&self, check: impl FnOnce(&RunningServer) -> Result<()>) -> Result<()> {
         let server = RunningServer::start(&self.config(), self.project.output)?;
         let result = check(&server);
@@ -166,17 +158,20 @@ impl<'a> Trial<'a> {
     fn check_and_replace(
         &self,
         server: &RunningServer,
-        [first, second]: &[PathBuf; 2],
+        project: &Path,
+        trial: &Path,
     ) -> Result<()> {
         let file = self
             .folder
             .join(format!("plugins/{}.wasm", self.project.name));
+        fs::copy(project, &file)?;
+        let is_served = || Ok(self.read(server, "hello")? == (true, greeting("world")));
+        wait_for("the project", is_served)?;
         let before = self.project.output.contents().len();
-        fs::copy(first, &file)?;
-        wait_for("the first build", || self.serves(server, "first"))?;
+        self.replace(server, &file, trial)?;
         self.check_cases(server)?;
         self.check_log(before)?;
-        self.replace(server, &file, second)
+        self.check_optimisation(server)
     }
 
     fn check_cases(&self, server: &RunningServer) -> Result<()> {
@@ -214,23 +209,34 @@ impl<'a> Trial<'a> {
         Ok(())
     }
 
-    /// Replaces the component, and reads until its code is optimised. Every response must come from one of the two
-    /// builds. After a response from the second build, no response may come from the first build.
-    fn replace(&self, server: &RunningServer, file: &Path, second: &Path) -> Result<()> {
+    /// Replaces the component of the project by the trial, which does not have the resource of the project. Each read must
+    /// be answered by one of them.
+    fn replace(&self, server: &RunningServer, file: &Path, trial: &Path) -> Result<()> {
         // The file is overwritten in place instead of replaced atomically, because many build tools do the same.
-        fs::copy(second, file)?;
-        let mut revision = "first";
+        fs::copy(trial, file)?;
         let is_replaced = || {
-            let (success, text) = self.read(server, "revision")?;
-            let is_expected = success && (text == "second" || text == revision);
-            ensure!(is_expected, "read {text:?} after revision {revision}");
-            if text == "second" {
-                revision = "second";
-            }
-            // A component with libraries is compiled again in the background.
-            Ok(revision == "second" && has_optimised_code(server)?)
+            let (success, text) = self.read(server, "hello")?;
+            let is_expected = if success {
+                text == greeting("world")
+            } else {
+                self.serves(server, "first")?
+            };
+            ensure!(is_expected, "read {text:?} while the component is replaced");
+            Ok(!success)
         };
-        wait_for("the optimised code of the second build", is_replaced).map(drop)
+        wait_for("the trial", is_replaced).map(drop)
+    }
+
+    /// Reads until the code is optimised. A component with libraries is compiled again in the background.
+    fn check_optimisation(&self, server: &RunningServer) -> Result<()> {
+        let is_optimised = || {
+            ensure!(
+                self.serves(server, "first")?,
+                "a read fails before the code is optimised"
+            );
+            has_optimised_code(server)
+        };
+        wait_for("the optimised code of the trial", is_optimised).map(drop)
     }
 
     fn serves(&self, server: &RunningServer, revision: &str) -> Result<bool> {
