@@ -25,14 +25,7 @@ pub(crate) fn linted(args: &[&str]) -> Command {
 /// Builds the server together with its tests. Two builds would compile most dependencies twice, because the tests
 /// enable more features of them.
 pub(crate) fn build_server(output: &Output) -> Result<()> {
-    output.run(&mut linted(&[
-        "test",
-        "--no-run",
-        "--workspace",
-        "--lib",
-        "--bins",
-        "--tests",
-    ]))
+    output.run(&mut linted(&["test", "--no-run", "--workspace", "--tests"]))
 }
 
 /// Whether clippy is installed.
