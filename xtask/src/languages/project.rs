@@ -1,7 +1,8 @@
 //! A project of `larder new`. It is built with the commands in its own README, and tested with its own tests.
 
-use std::fs;
-use std::path::PathBuf;
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
 
@@ -29,9 +30,7 @@ impl<'a> Project<'a> {
         let here = folder::replace_with_new(output, language.name, name, options)?;
         fs::create_dir(here.join("PLUGINS"))?;
         if language.name == "rust" {
-            // With other versions of the dependencies than in the example, all of them would be compiled again.
-            let lock = root().join("examples/changelog-rust/Cargo.lock");
-            fs::copy(lock, here.join("Cargo.lock"))?;
+            share_dependencies(&here)?;
         }
         Ok(Self {
             output,
@@ -191,6 +190,17 @@ impl<'a> Project<'a> {
         );
         Ok(String::from_utf8(read.stdout)?)
     }
+}
+
+/// Lets a project in Rust use the versions and features of the dependencies of the example. Otherwise, all of them would be
+/// compiled again, and without `syn` in the manifest, the macros.
+fn share_dependencies(project: &Path) -> Result<()> {
+    let lock = root().join("examples/changelog-rust/Cargo.lock");
+    fs::copy(lock, project.join("Cargo.lock"))?;
+    let mut manifest = OpenOptions::new()
+        .append(true)
+        .open(project.join("Cargo.toml"))?;
+    Ok(manifest.write_all(b"\n[build-dependencies]\nsyn = \"3\"\n")?)
 }
 
 /// The response of a project whose author wrote this name.
