@@ -2,10 +2,12 @@
 //! so that they share installed packages and compiled files.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 
+use crate::plugins::components_target;
 use crate::run::{Output, command, larder, root, target};
 use crate::sources;
 
@@ -79,7 +81,20 @@ fn remove_project(language: &str) -> Result<PathBuf> {
             remove(&item.path())?;
         }
     }
+    if language == "rust" {
+        share_target(&here)?;
+    }
     Ok(here)
+}
+
+/// Lets the commands of a README build in the target folder of the providers, which need the same macros.
+fn share_target(project: &Path) -> Result<()> {
+    let link = project.join("target");
+    if link.exists() {
+        return Ok(());
+    }
+    fs::create_dir_all(components_target())?;
+    Ok(symlink(components_target(), link)?)
 }
 
 fn remove(path: &Path) -> Result<()> {
