@@ -1,6 +1,7 @@
 //! Any number of revisions of one component: the guest `revision`, with different texts in its data section.
 
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use crate::support::harness::{SLOW_WAIT, TestServer, component_path, eventually_within};
 
@@ -44,18 +45,24 @@ impl TestServer {
         eventually_within(SLOW_WAIT, &format!("{} serves", text(number)), serves).await;
     }
 
-    /// Reads continuously until `change` completes. Fails if a read fails, or if a revision other than these answers.
+    /// Reads every few milliseconds until `change` completes. Fails if a read fails, or if a revision other than these
+    /// answers.
     pub(crate) async fn only_revisions_answer(
         &self,
         allowed: &[u32],
         change: impl Future<Output = ()>,
     ) {
-        let mut change = std::pin::pin!(change);
-        loop {
-            tokio::select! {
-                () = &mut change => return,
-                text = self.text(NOW) => assert!(allowed.contains(&number(&text)), "{text}"),
+        let reads = async {
+            loop {
+                let text = self.text(NOW).await;
+                assert!(allowed.contains(&number(&text)), "{text}");
+                // Otherwise, the reads take the time of the compiler for which they wait.
+                tokio::time::sleep(Duration::from_millis(2)).await;
             }
+        };
+        tokio::select! {
+            () = change => {}
+            _ = reads => {}
         }
     }
 }

@@ -65,7 +65,7 @@ fn provider_revision(http: &HttpTestServer) -> u64 {
     catalog.offers()[0].provider.revision()
 }
 
-/// Reads until `done` is set, and returns the number of reads.
+/// Reads every few milliseconds until `done` is set, and returns the number of reads.
 async fn read_until(http: &HttpTestServer, done: &AtomicBool) -> usize {
     let mut reads = 0;
     while !done.load(Ordering::Relaxed) {
@@ -73,6 +73,7 @@ async fn read_until(http: &HttpTestServer, done: &AtomicBool) -> usize {
         assert_eq!(answer.verdict(), "200 ok", "{}", answer.body);
         assert_eq!(answer.json()["result"]["contents"][0]["text"], text(1));
         reads += 1;
+        tokio::time::sleep(Duration::from_millis(2)).await;
     }
     reads
 }

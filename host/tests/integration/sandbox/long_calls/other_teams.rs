@@ -23,6 +23,8 @@ const VALIDATING_CALLERS: usize = 4;
 const READS: usize = 400;
 /// The maximum number of rounds.
 const ROUNDS: usize = 10;
+/// The pause between reads, so that the reads themselves do not occupy a processor.
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// A server with the teams `quiet` and `heavy`, whose only tokens are their names.
 struct TwoTeams {
@@ -116,6 +118,7 @@ impl Servers {
             let [busy, idle] = &mut self.clients;
             reads.push(timed_read(busy, "echo://hello").await);
             idle_reads.push(timed_read(idle, "echo://hello").await);
+            tokio::time::sleep(PAUSE).await;
             calls.extend(running.try_join_next().map(Result::unwrap));
         }
         self.reads += reads.len();
