@@ -60,10 +60,11 @@ pub(super) fn check(output: &Output) -> Result<Outcome> {
 /// Compiles the native tests with the compiler of the machine. Zig finds undefined behaviour only, and first compiles
 /// the library that reports it, which takes 20 seconds.
 fn compile_test(output: &Output, bindings: &Path, tested: &[PathBuf]) -> Result<()> {
-    let probe = ("probe.c", "int main(void) { return 0; }\n");
+    let probe = bindings.join("probe.c");
+    fs::write(&probe, "int main(void) { return 0; }\n")?;
     let compiler = ["clang", "gcc"]
         .into_iter()
-        .find(|compiler| has_sanitizers(compiler, &[], probe, bindings));
+        .find(|compiler| has_sanitizers(compiler, &[], &probe));
     let Some(compiler) = compiler else {
         let flags = [&["-g", "-fsanitize=undefined"], &NATIVE[..], &STRICT].concat();
         return zig(output, "cc", bindings, &flags, tested);
@@ -79,23 +80,17 @@ fn compile_test(output: &Output, bindings: &Path, tested: &[PathBuf]) -> Result<
     output.run(compile.args(tested).current_dir(bindings))
 }
 
-/// Whether a compiler of the machine compiles this file with the sanitizers, and the program runs.
-pub(super) fn has_sanitizers(
-    compiler: &str,
-    flags: &[&str],
-    (file, source): (&str, &str),
-    folder: &Path,
-) -> bool {
-    if fs::write(folder.join(file), source).is_err() {
-        return false;
-    }
+/// Whether a compiler of the machine compiles this source with the sanitizers, and the program runs.
+pub(super) fn has_sanitizers(compiler: &str, flags: &[&str], source: &Path) -> bool {
+    let program = source.with_extension("");
     let mut compile = command(compiler);
     compile
         .args(flags)
         .args(SANITIZERS)
-        .args([file, "-o", "probe"])
-        .current_dir(folder);
-    succeeds(&mut compile) && succeeds(&mut command(folder.join("probe")))
+        .arg(source)
+        .arg("-o")
+        .arg(&program);
+    succeeds(&mut compile) && succeeds(&mut command(program))
 }
 
 /// Writes the bindings for these interfaces into a folder in `parent`, and returns it.

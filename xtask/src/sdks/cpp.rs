@@ -1,5 +1,6 @@
 //! The C++ SDK: compiled with the bindings of different interfaces, and its native tests.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
@@ -30,7 +31,7 @@ pub(super) fn check(output: &Output) -> Result<Outcome> {
         )?;
     }
     let bindings = target("examples/cpp-sdk").join(ALL);
-    let Some(compilers) = sanitizing_compilers(&bindings) else {
+    let Some(compilers) = sanitizing_compilers(&bindings)? else {
         check_without_sanitizer(output, &bindings, &include)?;
         return Ok(Outcome::PassedWithNote(
             "no compiler with the address sanitizer: g++ or clang++".into(),
@@ -41,14 +42,15 @@ pub(super) fn check(output: &Output) -> Result<Outcome> {
 }
 
 /// The compilers of the machine for C and C++, if they have the sanitizers and C++23.
-fn sanitizing_compilers(folder: &Path) -> Option<(&'static str, &'static str)> {
-    let probe = (
-        "probe.cpp",
+fn sanitizing_compilers(folder: &Path) -> Result<Option<(&'static str, &'static str)>> {
+    let probe = folder.join("probe.cpp");
+    fs::write(
+        &probe,
         "#include <expected>\nint main() { return std::expected<int, int>(0).value(); }\n",
-    );
-    [("clang", "clang++"), ("gcc", "g++")]
+    )?;
+    Ok([("clang", "clang++"), ("gcc", "g++")]
         .into_iter()
-        .find(|(_, cxx)| has_sanitizers(cxx, &CPP, probe, folder))
+        .find(|(_, cxx)| has_sanitizers(cxx, &CPP, &probe)))
 }
 
 /// Links the test with the generated bindings, which free the results.
