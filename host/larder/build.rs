@@ -1,5 +1,5 @@
-//! Links the program and the integration tests at fixed addresses if they are built for tests. Otherwise, each start
-//! applies 400,000 relocations of a program without optimisation, and the tests start it several thousand times.
+//! Links the program and its tests at fixed addresses if they are built for tests. Otherwise, each start applies 400,000
+//! relocations of a program without optimisation, and the tests start it several thousand times.
 
 #![allow(
     clippy::disallowed_methods,
@@ -14,8 +14,7 @@ fn main() {
     let has_glibc =
         has_value("CARGO_CFG_TARGET_OS", "linux") && has_value("CARGO_CFG_TARGET_ENV", "gnu");
     if is_for_tests && has_glibc {
-        println!("cargo::rustc-link-arg-bins=-no-pie");
-        println!("cargo::rustc-link-arg-tests=-no-pie");
+        println!("cargo::rustc-link-arg=-no-pie");
     }
 }
 
