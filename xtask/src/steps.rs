@@ -124,7 +124,7 @@ pub(crate) const RELEASE_STEPS: &[Step] = steps![
     Light "packaging-wrappers", "the packages for npx and uvx, installed from files", ["plugins", "host"], packaging::wrappers::check;
     Light "packaging-registries", "npx and uvx, with packages that were published to registries of this machine", ["plugins", "host"], packaging::registries::check;
     Light "packaging-mcpb", "the bundle for Claude Desktop, unpacked with the official tool", ["plugins", "host"], packaging::mcpb::check;
-    Heavy "simulations", "models of replicas without a network: a hundred replicas, and 10,000 random cases", ["host"], simulations;
+    Heavy "simulations", "two tests of replicas without a network: 100 simulated replicas, and 10,000 random cases", ["host"], simulations;
     Heavy "wkg", "components from wkg, and for it, with docker-registry", ["plugins", "guests", "host"], registry::check_wkg;
 ];
 
@@ -185,7 +185,7 @@ fn host_tests(output: &Output) -> Result<Outcome> {
     Ok(Outcome::PassedWithNote(count_tests(&log)))
 }
 
-/// The simulations of replicas, in sizes that take minutes.
+/// The tests of replicas without a network, in sizes that take minutes.
 fn simulations(output: &Output) -> Result<Outcome> {
     let test = ["test", "--workspace", "--lib", "--"];
     let mut model = linted(&test);

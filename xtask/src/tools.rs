@@ -69,7 +69,7 @@ pub(crate) fn python(output: &Output) -> Result<Outcome> {
 /// Installs the tools of the examples from the Python registry: componentize-py, Go and Zig.
 pub(crate) fn author_tools(output: &Output) -> Result<Outcome> {
     let requirements = root().join("examples/requirements.txt");
-    // The README of a project has a command that calls pip, so this environment has one.
+    // This environment contains pip, because the README of a project has a command that calls it.
     environment(output, &target("authors/venv"), &requirements, &[], &[])
 }
 
@@ -216,7 +216,8 @@ pub(crate) fn author_tool(program: &str) -> PathBuf {
     }
 }
 
-/// Installs Python packages into a virtual environment without pip, with these options of pip.
+/// Creates a virtual environment that has no pip of its own, and installs Python packages into it. The options are those of
+/// `pip install`.
 pub(crate) fn venv(
     output: &Output,
     dir: &Path,
@@ -226,7 +227,8 @@ pub(crate) fn venv(
     environment(output, dir, requirements, options, &["--without-pip"])
 }
 
-/// Creates a virtual environment with these options of venv, and installs Python packages with these options of pip.
+/// Creates a virtual environment, and installs Python packages into it. The options are those of `pip install` and of
+/// `python3 -m venv`.
 fn environment(
     output: &Output,
     dir: &Path,
@@ -258,8 +260,8 @@ fn environment(
     })
 }
 
-/// The Python of an environment whose pip installs packages in all other environments. A pip for each of them would take
-/// seconds to install.
+/// The Python of an environment with pip, which installs the packages of all environments. It takes seconds to install pip
+/// into each of them.
 fn python_with_pip(output: &Output) -> Result<PathBuf> {
     let dir = target("tools/pip");
     install_once(&dir, "pip", || {

@@ -87,14 +87,17 @@ fn remove_project(language: &str) -> Result<PathBuf> {
     Ok(here)
 }
 
-/// Lets the commands of a README build in the target folder of the providers, which need the same macros.
+/// Makes `target` of a project a link to the target folder of the providers, which need the same macros. The commands of a
+/// README build in `target`.
 fn share_target(project: &Path) -> Result<()> {
+    let shared = components_target();
+    // After `cargo clean`, a link from before leads nowhere.
+    fs::create_dir_all(&shared)?;
     let link = project.join("target");
     if link.exists() {
         return Ok(());
     }
-    fs::create_dir_all(components_target())?;
-    Ok(symlink(components_target(), link)?)
+    Ok(symlink(shared, link)?)
 }
 
 fn remove(path: &Path) -> Result<()> {

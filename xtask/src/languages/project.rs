@@ -192,8 +192,9 @@ impl<'a> Project<'a> {
     }
 }
 
-/// Lets a project in Rust use the versions and features of the dependencies of the example. Otherwise, all of them would be
-/// compiled again, and without `syn` in the manifest, the macros.
+/// Gives a project in Rust the same versions of dependencies as the example. With other versions, all dependencies would be
+/// compiled again. The dependency on `syn` selects the features that the macros of the example need, so that the macros are
+/// not compiled again either.
 fn share_dependencies(project: &Path) -> Result<()> {
     let lock = root().join("examples/changelog-rust/Cargo.lock");
     fs::copy(lock, project.join("Cargo.lock"))?;

@@ -209,8 +209,8 @@ impl<'a> Trial<'a> {
         Ok(())
     }
 
-    /// Replaces the component of the project by the trial, which does not have the resource of the project. Each read must
-    /// be answered by one of them.
+    /// Replaces the component of the project by the trial, and reads a resource of the project until the read fails. Then
+    /// the trial, which does not have this resource, must be served.
     fn replace(&self, server: &RunningServer, file: &Path, trial: &Path) -> Result<()> {
         // The file is overwritten in place instead of replaced atomically, because many build tools do the same.
         fs::copy(trial, file)?;
@@ -227,7 +227,8 @@ impl<'a> Trial<'a> {
         wait_for("the trial", is_replaced).map(drop)
     }
 
-    /// Reads until the code is optimised. A component with libraries is compiled again in the background.
+    /// Reads until the code is optimised. The server first serves a component with libraries without optimisation, and
+    /// compiles it again in the background.
     fn check_optimisation(&self, server: &RunningServer) -> Result<()> {
         let is_optimised = || {
             ensure!(

@@ -7,6 +7,9 @@ use crate::support::harness::{SLOW_WAIT, TestServer, component_path, eventually_
 
 /// A resource that every revision serves.
 pub(crate) const NOW: &str = "revision://now";
+/// The pause between reads of a test that reads until something happens. Without it, the reads would take the time of the
+/// compiler for which they wait.
+pub(crate) const READ_PAUSE: Duration = Duration::from_millis(2);
 
 /// Returns a component that answers every read with this number.
 pub(crate) fn revision(number: u32) -> Vec<u8> {
@@ -45,8 +48,7 @@ impl TestServer {
         eventually_within(SLOW_WAIT, &format!("{} serves", text(number)), serves).await;
     }
 
-    /// Reads every few milliseconds until `change` completes. Fails if a read fails, or if a revision other than these
-    /// answers.
+    /// Reads until `change` completes. Fails if a read fails, or if a revision other than these answers.
     pub(crate) async fn only_revisions_answer(
         &self,
         allowed: &[u32],
@@ -56,8 +58,7 @@ impl TestServer {
             loop {
                 let text = self.text(NOW).await;
                 assert!(allowed.contains(&number(&text)), "{text}");
-                // Otherwise, the reads take the time of the compiler for which they wait.
-                tokio::time::sleep(Duration::from_millis(2)).await;
+                tokio::time::sleep(READ_PAUSE).await;
             }
         };
         tokio::select! {

@@ -15,7 +15,7 @@ use super::{TestCompiler, pid, with_length};
 use crate::protocol::subscriptions::{Events, acknowledged, listen};
 use crate::support::harness::{SLOW_WAIT, TestServer, eventually_within};
 use crate::support::http_server::HttpTestServer;
-use crate::support::revision::{NOW, revision, text};
+use crate::support::revision::{NOW, READ_PAUSE, revision, text};
 
 /// The revision with a custom section of 8 MiB.
 pub(super) fn large(number: u32) -> Bytes {
@@ -65,7 +65,7 @@ fn provider_revision(http: &HttpTestServer) -> u64 {
     catalog.offers()[0].provider.revision()
 }
 
-/// Reads every few milliseconds until `done` is set, and returns the number of reads.
+/// Reads until `done` is set, and returns the number of reads.
 async fn read_until(http: &HttpTestServer, done: &AtomicBool) -> usize {
     let mut reads = 0;
     while !done.load(Ordering::Relaxed) {
@@ -73,7 +73,7 @@ async fn read_until(http: &HttpTestServer, done: &AtomicBool) -> usize {
         assert_eq!(answer.verdict(), "200 ok", "{}", answer.body);
         assert_eq!(answer.json()["result"]["contents"][0]["text"], text(1));
         reads += 1;
-        tokio::time::sleep(Duration::from_millis(2)).await;
+        tokio::time::sleep(READ_PAUSE).await;
     }
     reads
 }

@@ -23,7 +23,7 @@ const VALIDATING_CALLERS: usize = 4;
 const READS: usize = 400;
 /// The maximum number of rounds.
 const ROUNDS: usize = 10;
-/// The pause between reads, so that the reads themselves do not occupy a processor.
+/// The pause between reads. Without it, the reads would occupy a processor.
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// A server with the teams `quiet` and `heavy`, whose only tokens are their names.

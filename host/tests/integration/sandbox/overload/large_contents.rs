@@ -16,7 +16,7 @@ use crate::support::process::{RunningProcess, WorkDir, http_client};
 
 /// A little less than the default of `limits.result`.
 const BYTES: usize = 16_700_000;
-/// So large that the memory for the request itself does not matter. Smaller contents make the tests faster.
+/// The size of contents for slower transports. The memory for the request itself is still much smaller.
 const FEWER_BYTES: usize = 6_000_000;
 const LINE: &str = "A line of a document, \"quoted\", that is sixty-four bytes long. \n";
 
@@ -236,7 +236,7 @@ async fn the_first_byte_is_sent_before_the_last_one_is_encoded() {
     nothing_is_charged(&http).await;
 }
 
-/// Returns by how many bytes the memory of the server grew at most during the read of a content of this size.
+/// Reads a content of this size. Returns the largest growth of the server's memory during the read, in bytes.
 async fn growth(server: &RunningProcess, bytes: usize, read: impl Future<Output = usize>) -> u64 {
     let idle = server.memory().unwrap();
     server.reset_peak_memory();
